@@ -3,25 +3,35 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-    sockopt::socket_type,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
+    connect, listen, recvmsg, sendmsg, socket_with, socketpair,
+    sockopt::{socket_peercred, socket_type},
 };
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
+/// How many may come to a listener that has no time for them.
+const BACKLOG: i32 = 4096;
 /// Bytes of the longest message.
-const MOST_MESSAGE_BYTES: usize = 64 << 10;
+pub const MOST_MESSAGE_BYTES: usize = 64 << 10;
 /// How long a message waits for room, and an answer for somebody who limits the wait.
 const MESSAGE_WAIT: Duration = Duration::from_secs(5);
 
 /// One end. A message comes whole or not at all, and may bring an open file.
 #[derive(Debug)]
 pub struct Channel(OwnedFd);
+
+/// A place in the file system to which other processes of the user come for a channel.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
 
 /// A process that can be waited for, whoever started it.
 #[derive(Debug)]
@@ -45,6 +55,18 @@ pub fn raise_open_files() -> u64 {
     most.unwrap_or(u64::MAX)
 }
 
+/// Memory that holds a copy of some bytes, for a message to bring.
+///
+/// # Errors
+/// What the system says if it has none.
+pub fn memory_of(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let fd = memfd_create("zonda-values", MemfdFlags::CLOEXEC)?;
+    let fd = behind_standard(fd)?;
+    let file = std::fs::File::from(fd);
+    file.write_all_at(bytes, 0)?;
+    Ok(file.into())
+}
+
 /// Moves a descriptor behind standard input, output and error: what a program writes to one of these that
 /// it has closed is no message, and not for memory that others see.
 pub(crate) fn behind_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
@@ -61,7 +83,63 @@ impl Process {
     }
 }
 
+impl Listener {
+    /// Makes the place.
+    ///
+    /// # Errors
+    /// What the system says: where something is there already, and for paths of more than about 100 bytes.
+    pub fn at(path: &Path) -> io::Result<Listener> {
+        let fd = behind_standard(new_socket()?)?;
+        bind(&fd, &SocketAddrUnix::new(path)?)?;
+        listen(&fd, BACKLOG)?;
+        Ok(Listener(fd))
+    }
+
+    /// The next one that comes, within a time. Others than this user are sent away.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn accept(&self, within: Duration) -> io::Result<Option<Channel>> {
+        if !ready(&[(&self.0.as_fd(), PollFlags::IN)], Some(within))?[0] {
+            return Ok(None);
+        }
+        let fd = match accept_with(&self.0, SocketFlags::CLOEXEC) {
+            // Who came has gone again.
+            Err(Errno::INTR | Errno::AGAIN | Errno::CONNABORTED) => return Ok(None),
+            fd => behind_standard(fd?)?,
+        };
+        let is_own = socket_peercred(&fd).is_ok_and(|peer| peer.uid == rustix::process::geteuid());
+        Ok(is_own.then_some(Channel(fd)))
+    }
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
 impl Channel {
+    /// A channel to the process that listens at a place.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` or `NotFound` where none does; what the system says.
+    pub fn to(path: &Path) -> io::Result<Channel> {
+        let fd = behind_standard(new_socket()?)?;
+        connect(&fd, &SocketAddrUnix::new(path)?)?;
+        Ok(Channel(fd))
+    }
+
+    /// The next message, within a time; with none, one that is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn take_within(&self, within: Duration) -> io::Result<Option<Happened>> {
+        if ready(&[(&self.0.as_fd(), PollFlags::IN)], Some(within))?[0] {
+            self.receive().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
     /// Both ends. Neither is kept by a program that this process starts.
     ///
     /// # Errors
@@ -181,8 +259,10 @@ fn ready(
 ) -> io::Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> =
         files.iter().map(|(file, flags)| PollFd::new(*file, *flags)).collect();
-    let seconds = |within: Duration| i64::try_from(within.as_secs()).unwrap_or(i64::MAX);
-    let within = within.map(|within| Timespec { tv_sec: seconds(within), tv_nsec: 0 });
+    let within = within.map(|within| Timespec {
+        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: within.subsec_nanos().into(),
+    });
     loop {
         match poll(&mut polled, within.as_ref()) {
             Err(Errno::INTR) => {}

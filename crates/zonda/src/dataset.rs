@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, CreateBytes, Maker};
 use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
 use crate::open_file::OpenFile;
+use crate::servers;
 use crate::write_behind::{ChangeGuard, QueuedFile, WriteBehind};
 
 /// An open dataset. All methods may be called from any thread.
@@ -113,6 +114,14 @@ impl Dataset {
     /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec. `NC_EPERM` for a
     /// format that can only be read and `NC_EINVAL` for one that is not known; what is at the path stays as it is.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
+        match servers::create(path, options) {
+            Some(served) => served,
+            None => Dataset::create_here(path, options),
+        }
+    }
+
+    /// The same by this process, whatever servers there are.
+    pub(crate) fn create_here(path: &Path, options: &CreateOptions) -> Result<Dataset> {
         let create = match format::maker(options.format).map_err(|error| error.at(path))? {
             Maker::OnBytes(create) => create,
             Maker::OnPath(create) => {
@@ -192,6 +201,7 @@ impl Dataset {
     /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EPERM` for those that are to be
     /// written and of a format that can only be read; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+        servers::settle(path)?;
         let opened = Dataset::open_bytes(path, options);
         // A file costs no look at the path.
         if !opened.as_ref().is_err_and(format::is_folder) {

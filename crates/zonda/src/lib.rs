@@ -46,6 +46,7 @@ mod parallel;
 pub mod ranks;
 mod recovery;
 mod served;
+pub mod servers;
 mod stored;
 mod tuning;
 mod type_shape;

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Maker};
 use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
+use crate::servers;
 use crate::write_behind::{self, WriteBehind};
 
 /// What ranks learn of one of them.
@@ -50,8 +51,25 @@ impl Dataset {
     ) -> Result<Dataset> {
         let name = path.display().to_string();
         let step = Step { call: "nc_create_par", file: &name };
-        let made = create(&team, step, path, options);
+        let made = agree_to_create(&*team, step, options).and_then(|()| {
+            match servers::are_there(options) {
+                true => servers::create_parallel(&team, step, path, options),
+                false => create(&team, step, path, options),
+            }
+        });
         made.map_err(|error| error.at(path))
+    }
+
+    /// The same by these ranks, whatever servers there are.
+    pub(crate) fn create_parallel_here(
+        team: &Arc<dyn Team>,
+        path: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
+        let name = path.display().to_string();
+        let step = Step { call: "nc_create_par", file: &name };
+        let made = agree_to_create(&**team, step, options);
+        made.and_then(|()| create(team, step, path, options)).map_err(|error| error.at(path))
     }
 
     /// Opens a dataset on all ranks of a team. All of them call it, with equal options.
@@ -195,15 +213,8 @@ fn not_of_ranks() -> Error {
     Error::because(NcError::NoPar, why)
 }
 
-fn create(
-    team: &Arc<dyn Team>,
-    step: Step<'_>,
-    path: &Path,
-    options: &CreateOptions,
-) -> Result<Dataset> {
-    let Maker::OnBytes(make) = format::maker(options.format)? else {
-        return Err(zonda_format::not_by_several_ranks());
-    };
+/// All ranks create a file in the same way, or have an error.
+fn agree_to_create(team: &dyn Team, step: Step<'_>, options: &CreateOptions) -> Result<()> {
     let CreateOptions { exclusive, no_attribute_order, no_scales_attached, .. } = *options;
     let how = [
         ("format", options.format.kind().to_owned()),
@@ -219,14 +230,26 @@ fn create(
         ),
         equality(options.equal_attributes),
         independence(options.independent_filters),
+        (servers::VARIABLE, given(servers::are_there(options))),
     ];
-    same_opening(&**team, step, &how)?;
+    same_opening(team, step, &how)
+}
+
+fn create(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<Dataset> {
+    let Maker::OnBytes(make) = format::maker(options.format)? else {
+        return Err(zonda_format::not_by_several_ranks());
+    };
     // Before the file is opened: it gets its stripes when it is made.
     let striped = if team.rank() == 0 { striped(path, options) } else { None };
     let opened = by_all(team, step, |is_first| {
         if is_first {
             // Layers that keep data back would keep them from the other ranks.
-            let exclusive = exclusive && !striped.is_some_and(StripedFile::is_made);
+            let exclusive = options.exclusive && !striped.is_some_and(StripedFile::is_made);
             let options = CreateOptions { share: true, exclusive, ..options.clone() };
             Ok(open::create_storage(path, &options)?.0)
         } else {
@@ -264,6 +287,9 @@ fn open_together(
     ];
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
+        if is_first {
+            servers::settle(path)?;
+        }
         let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
         if is_first
             && options.write

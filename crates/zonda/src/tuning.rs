@@ -199,3 +199,16 @@ pub(crate) const MAPPED_BLOCK_BYTES: usize = 256 << 10;
 /// Bytes that are copied at a time when a dataset in memory is written to its file: long enough for the device.
 /// No row: no bench has persistent datasets in memory.
 pub(crate) const PERSIST_BLOCK_BYTES: usize = 1 << 20;
+
+// I/O servers.
+
+/// Bytes of the memory through which a client hands calls to a group of servers. Pages that nobody wrote to take no memory.
+pub(crate) const SERVER_RING_BYTES: usize = 128 << 20;
+/// How often a client sees whether its server is there, and how long it sleeps at most while it waits for room.
+pub(crate) const SERVER_LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
+/// How long a client waits for the first word of a server.
+pub(crate) const SERVER_HELLO_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
+/// How long a server sleeps at most before it looks whether its client is there.
+pub(crate) const SERVER_SLEEP: std::time::Duration = std::time::Duration::from_millis(100);
+/// Bytes of calls of one client that wait in a server besides those in the ring.
+pub(crate) const SERVER_QUEUE_BYTES: usize = 64 << 20;

@@ -1,9 +1,11 @@
 //! `zonda iod`: the helper process of programs that run with `ZONDA_ASYNC=helper`.
 
+use std::io::Write as _;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -31,9 +33,16 @@ pub(crate) struct Args {
     /// Started by the one that the library started
     #[arg(long, hide = true, conflicts_with = "started", value_name = "PID")]
     program: Option<u32>,
+
+    /// Started by `zonda run --servers`, which is at the other end of standard input and output: serves who comes to this socket
+    #[arg(long, hide = true, conflicts_with_all = ["started", "program"], value_name = "PATH")]
+    group: Option<PathBuf>,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
+    if let Some(socket) = &args.group {
+        return serve_group(socket);
+    }
     if let Some(pid) = args.started {
         // This process ends at once. The one that it started stays, and is no child of the program.
         let own =
@@ -51,16 +60,46 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
                 .to_owned(),
         ));
     }
-    // This fails only for the leader of a process group, which has a group of its own already.
-    let _ = rustix::process::setsid();
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        // The program decides when it ends.
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
-            .map_err(|error| CommandFailure::text(error.to_string()))?;
-    }
+    outlive_signals()?;
     match zonda::serve_as_helper(std::io::stdin().as_fd()) {
         Ok(true) => crate::done(),
         Ok(false) => Err(CommandFailure::Reported),
         Err(error) => Err(CommandFailure::text(format!("iod: {error}"))),
     }
 }
+
+/// Goes on when the program is told to end: the program decides when this process does.
+fn outlive_signals() -> Result<()> {
+    // This fails only for the leader of a process group, which has a group of its own already.
+    let _ = rustix::process::setsid();
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+            .map_err(|error| CommandFailure::text(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Serves until standard input ends, and all clients have.
+fn serve_group(socket: &Path) -> Result<ExitCode> {
+    outlive_signals()?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_over);
+    let watch = move || {
+        // Whoever started this process writes nothing; it ends, or closes its end.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        seen.store(true, Ordering::Release);
+    };
+    std::thread::spawn(watch);
+    let ready = || {
+        // Whoever waits for it may be gone.
+        let _ = std::io::stdout().lock().write_all(READY).and_then(|()| std::io::stdout().flush());
+    };
+    match zonda::servers::serve(socket, &is_over, ready) {
+        Ok(0) => crate::done(),
+        Ok(_) => Err(CommandFailure::Reported),
+        Err(error) => Err(CommandFailure::text(format!("iod: {}: {error}", socket.display()))),
+    }
+}
+
+/// What a server says when clients can come.
+pub(super) const READY: &[u8] = b"ready\n";

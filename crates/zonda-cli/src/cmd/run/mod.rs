@@ -4,6 +4,7 @@ mod check;
 mod loader;
 mod plan;
 mod program;
+mod servers;
 mod watch;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use crate::failure::{CommandFailure, Result};
 pub(super) use plan::LibraryMode;
 use plan::{Effect, Means, RunPlan, ZondaLibrary};
 use program::Program;
+use servers::{Servers, ServersSpec};
 
 /// Runs a program on Zonda's netCDF library
 ///
@@ -26,6 +28,8 @@ use program::Program;
 /// is needed is found out by asking the loader what the program, and for Python its netCDF4 package,
 /// would load; --mode decides otherwise. Programs that it starts inherit the same; statically linked
 /// and setuid programs cannot be helped.
+///
+/// With --servers it is 1 where the program ended with 0 and a server could not write all.
 ///
 /// The exit status is the program's, 128 and the number of the signal if it was killed by one, 127 if
 /// it was not found, 126 if it could not be started.
@@ -51,6 +55,12 @@ pub(crate) struct Args {
     /// What protects data that is synced: none, data or full (ZONDA_SYNC)
     #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
     sync: Option<SyncLevel>,
+
+    /// Has processes write the files that the program creates, so that it need not wait for them: groups=N[,size=1], one process for each
+    /// group, which are started before the program and have written all when the command ends. The ranks of `mpiexec`, and all other
+    /// programs that it starts on this node, have them, too
+    #[arg(long, value_name = "SPEC")]
+    servers: Option<ServersSpec>,
 
     /// Proves that the program will use Zonda before it is started, or fails. A Python's netCDF4 package is imported once
     /// for that, and asked which library it calls
@@ -111,6 +121,11 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Effect::None(reason) = &plan.effect {
         say(format_args!("warning: {} will not use Zonda: {reason}", program.path().display()));
     }
+    if let Some(spec) = args.servers {
+        if let Some(servers) = Servers::start(spec, &command)? {
+            return with_servers(command, &program, servers);
+        }
+    }
     if args.verbose {
         let mode = if plan.means == Means::Path { "library" } else { "preload" };
         say(format_args!("mode {mode}: {}", plan.why));
@@ -120,6 +135,24 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         // terminal and its parent.
         Err(not_started(program.path(), &command.exec()))
     }
+}
+
+/// Runs the program as a child, and waits for it and then for its servers.
+fn with_servers(mut command: Command, program: &Program, servers: Servers) -> Result<ExitCode> {
+    command.env(zonda::servers::VARIABLE, servers.folder());
+    let signals = watch::ForwardedSignals::catch()
+        .map_err(|error| CommandFailure::text(error.to_string()))?;
+    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let forwarding = signals.forward_to(child.id());
+    let status = child.wait();
+    forwarding.end();
+    let is_whole = servers.finish();
+    let status = status.map_err(|error| CommandFailure::at(program.path(), error))?;
+    if status.success() && !is_whole {
+        say("an I/O server could not write all: see above");
+        return Err(CommandFailure::Reported);
+    }
+    Ok(exit_code(status))
 }
 
 /// Runs a program that records to `trace`, with its output on standard error, and waits for its

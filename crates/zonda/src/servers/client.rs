@@ -1,0 +1,185 @@
+//! Files that a program creates, and that servers write.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zonda_format::Error;
+use zonda_model::{Answer, NcError};
+use zonda_parallel::{of_team, status_of, with_worst};
+use zonda_runtime::lock::{Global, Rank};
+use zonda_served::Line;
+use zonda_team::{Reduction, Step, Team};
+
+use super::connection::{Connection, ServerLine};
+use super::group::is_server;
+use super::wire::{Creation, RankOf, What, is_served};
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::open::CreateOptions;
+
+type Connections = HashMap<PathBuf, Arc<Connection>>;
+
+/// Connections of the process, by socket.
+static CONNECTIONS: Global<Option<Connections>> = Global::new(Rank::Files, None, || None);
+/// Files of ranks that this process created, for names of their teams.
+static N_TEAMS: AtomicU64 = AtomicU64::new(0);
+
+/// The sockets of the groups, in the order of their numbers. Empty where there are no servers.
+fn sockets() -> Result<Vec<PathBuf>> {
+    let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    if is_server() {
+        return Ok(Vec::new());
+    }
+    let sockets: Vec<PathBuf> = (0..)
+        .map(|number: usize| Path::new(&folder).join(number.to_string()))
+        .take_while(|path| path.exists())
+        .collect();
+    if sockets.is_empty() {
+        let folder = Path::new(&folder).display();
+        let text =
+            format!("{}: no I/O servers in {folder}: zonda run starts them", super::VARIABLE);
+        return Err(Error::answered(NcError::Io, Answer::Request, text));
+    }
+    Ok(sockets)
+}
+
+/// Whether servers write the files that a program creates in this way.
+fn goes_to_servers(options: &CreateOptions) -> bool {
+    options.in_memory.is_none() && !options.share && is_served(options.format)
+}
+
+/// The connection to a socket, which is made where there is none.
+fn connection(socket: &Path) -> Result<Arc<Connection>> {
+    let mut connections = CONNECTIONS.lock();
+    let connections = connections.get_or_insert_default();
+    // Those of the process that this one was forked from are not for this one.
+    if let Some(known) = connections.get(socket).filter(|known| known.is_own()) {
+        return Ok(Arc::clone(known));
+    }
+    let new = Arc::new(Connection::to(socket)?);
+    connections.insert(socket.to_owned(), Arc::clone(&new));
+    Ok(new)
+}
+
+/// The group for a new file: the one for which the least waits, and of several the next one in turn.
+fn group(sockets: &[PathBuf]) -> Result<usize> {
+    static TURN: AtomicU64 = AtomicU64::new(0);
+    let n = sockets.len().max(1);
+    let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_add(u64::from(std::process::id()));
+    let turn = usize::try_from(turn % n as u64).unwrap_or_default();
+    if n == 1 {
+        return Ok(0);
+    }
+    let mut loads = Vec::with_capacity(n);
+    for socket in sockets {
+        let reply = connection(socket)?.ask(0, What::Load, &[])?;
+        loads.push(reply.shape.first().copied().unwrap_or_default());
+    }
+    let in_turn = (0..n).map(|step| (turn + step) % n);
+    Ok(in_turn.min_by_key(|&group| loads.get(group).copied()).unwrap_or_default())
+}
+
+/// Creates a file that servers write; `None` where there are none, or they do not write such files.
+pub(crate) fn create(path: &Path, options: &CreateOptions) -> Option<Result<Dataset>> {
+    if !goes_to_servers(options) {
+        return None;
+    }
+    let sockets = match sockets() {
+        Ok(sockets) if sockets.is_empty() => return None,
+        sockets => sockets,
+    };
+    let made = sockets.and_then(|sockets| {
+        settle(path)?;
+        let line = created(&sockets[group(&sockets)?], path, options, None)?;
+        Dataset::create_served(line, path, options)
+    });
+    Some(made.map_err(|error| error.at(path)))
+}
+
+fn created(
+    socket: &Path,
+    path: &Path,
+    options: &CreateOptions,
+    ranks: Option<RankOf>,
+) -> Result<Arc<dyn Line>> {
+    let absolute = absolute(path)?;
+    let connection = connection(socket)?;
+    let file = connection.new_file();
+    let creation = Creation::new(&absolute, options, ranks);
+    connection.ask(file, What::Create(creation), &[])?;
+    Ok(Arc::new(ServerLine { connection, file }))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path)
+        .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc_enoent())).into())
+}
+
+const fn libc_enoent() -> i32 {
+    crate::open::ENOENT
+}
+
+/// Whether ranks have servers, for their agreement on how a file is created.
+pub(crate) fn are_there(options: &CreateOptions) -> bool {
+    goes_to_servers(options) && sockets().is_ok_and(|sockets| !sockets.is_empty())
+}
+
+/// Creates a file of several ranks that servers write. All ranks call it, with equal options, where [`are_there`].
+pub(crate) fn create_parallel(
+    team: &Arc<dyn Team>,
+    step: Step<'_>,
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<Dataset> {
+    let sockets = sockets()?;
+    // Rank 0 chooses.
+    let chosen = if team.rank() == 0 { settle(path).and_then(|()| group(&sockets)) } else { Ok(0) };
+    let own = u64::from(std::process::id()) << 32 | N_TEAMS.fetch_add(1, Ordering::Relaxed);
+    let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
+    let words = [chosen.as_ref().map_or(u64::MAX, |&group| group as u64), own, now];
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    team.broadcast(step, 0, &mut bytes).map_err(|error| of_team(&error))?;
+    let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+    let mut word = || words.next().unwrap_or(u64::MAX);
+    let (group, name) = (word(), [word(), word()]);
+    let socket = usize::try_from(group).ok().and_then(|group| sockets.get(group));
+    // All have to come to the server, or none: it waits for all.
+    let reached = chosen.and_then(|_| {
+        let socket =
+            socket.ok_or_else(|| Error::because(NcError::Io, "rank 0 reaches no I/O server"))?;
+        connection(socket).map(|_| socket)
+    });
+    let socket = share(&**team, step, reached)?;
+    let ranks = Some(RankOf { team: name, rank: team.rank(), size: team.size() });
+    let line = share(&**team, step, created(socket, path, options, ranks))?;
+    Dataset::create_served_parallel(line, path, options)
+}
+
+/// All ranks have an error if one has one.
+fn share<T>(team: &dyn Team, step: Step<'_>, own: Result<T>) -> Result<T> {
+    let mut worst = [own.as_ref().err().map_or(0, status_of)];
+    team.reduce(step, Reduction::Max, &mut worst).map_err(|error| of_team(&error))?;
+    with_worst(own, worst[0])
+}
+
+/// Waits until servers of this process have closed the file at a path: before it is opened, or created anew.
+pub(crate) fn settle(path: &Path) -> Result<()> {
+    let connections: Vec<Arc<Connection>> = {
+        let connections = CONNECTIONS.lock();
+        let Some(connections) = &*connections else { return Ok(()) };
+        connections.values().filter(|connection| connection.is_own()).cloned().collect()
+    };
+    if connections.is_empty() {
+        return Ok(());
+    }
+    let path = Some(absolute(path)?.as_os_str().as_bytes().to_vec());
+    for connection in connections {
+        connection.ask(0, What::Settle { path: path.clone() }, &[])?;
+    }
+    Ok(())
+}

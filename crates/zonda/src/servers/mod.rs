@@ -1,0 +1,18 @@
+//! I/O servers on one node: processes that write files of others, which tell them their calls through shared memory.
+//! Design: `docs/dev/servers.md`.
+
+mod board;
+mod client;
+mod connection;
+mod gate;
+mod group;
+mod queue;
+mod session;
+mod wire;
+mod work;
+
+pub(crate) use client::{are_there, create, create_parallel, settle};
+pub use group::serve;
+
+/// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
+pub const VARIABLE: &str = "ZONDA_SERVERS";

@@ -1,0 +1,244 @@
+//! What a server does for one client.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use zonda_format::Error;
+use zonda_model::NcError;
+use zonda_runtime::worker::{self, Purpose};
+use zonda_served::Reply;
+use zonda_shared::{Channel, Happened, RingNews, RingReader};
+use zonda_team::threads;
+
+use super::board::{Board, Team};
+use super::connection::notice_of;
+use super::queue::{Load, Queue, Waiting};
+use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, What};
+use super::work::FileWork;
+use crate::error::Result;
+use crate::tuning::{SERVER_QUEUE_BYTES, SERVER_SLEEP};
+
+/// The client at the other end.
+#[derive(Debug)]
+pub(super) struct Client {
+    channel: Channel,
+    news: RingNews,
+}
+
+impl Client {
+    /// Answers what was asked.
+    pub(super) fn reply(&self, done: Result<Reply>) {
+        let notice = notice_of(Outcome::of(done))
+            .or_else(|error| notice_of(Outcome::Failed((&error).into())));
+        if let Ok((bytes, memory)) = notice {
+            // A client that is gone needs no reply.
+            let _ = self.channel.send(&bytes, memory.as_ref().map(std::os::fd::AsFd::as_fd));
+        }
+    }
+
+    /// Tells what went wrong with a call that was told.
+    pub(super) fn fail(&self, file: u64, error: &Error) {
+        let notice = Notice::Failure { file, error: error.into() };
+        if let Ok(bytes) = wire::encode(&notice) {
+            // The failure is on standard error, too.
+            let _ = self.channel.send(&bytes, None);
+            self.news.tell();
+        }
+    }
+}
+
+/// A file of the client.
+struct ClientFile {
+    queue: Arc<Queue>,
+    is_classic: bool,
+    rank: Option<(Arc<Team>, usize)>,
+}
+
+struct Session {
+    client: Arc<Client>,
+    board: Arc<Board>,
+    load: Arc<Load>,
+    files: HashMap<u64, ClientFile>,
+    /// Values of which more come.
+    pieces: HashMap<u64, Vec<u8>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+/// Serves a client until it is gone and all that it told is carried out.
+///
+/// # Errors
+/// What the system says; `InvalidData` for a client that says what no client says.
+pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
+    let Happened::Message(bytes, memory) = channel.wait(None, false)? else { return Ok(()) };
+    let hello: Option<Hello> = wire::decode(&bytes);
+    let version = wire::VERSION.to_owned();
+    let refused = match &hello {
+        Some(hello) if hello.version == version => None,
+        Some(hello) => Some(format!(
+            "the I/O server is of version {version}, and the program's library of version {}: use zonda run of the same installation",
+            hello.version
+        )),
+        None => return Err(damaged("no client")),
+    };
+    let is_refused = refused.is_some();
+    let welcome = wire::encode(&Notice::Welcome { version, refused });
+    channel.send(&welcome.map_err(io::Error::other)?, None)?;
+    if is_refused {
+        return Ok(());
+    }
+    let mut reader = RingReader::of(memory.ok_or_else(|| damaged("a client without memory"))?)?;
+    let client = Arc::new(Client { channel, news: reader.news()? });
+    let mut session = Session {
+        client,
+        board: Arc::clone(board),
+        load: Arc::new(Load::new()),
+        files: HashMap::new(),
+        pieces: HashMap::new(),
+        threads: Vec::new(),
+    };
+    let done = session.take_all(&mut reader);
+    session.end();
+    done
+}
+
+fn damaged(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+impl Session {
+    fn take_all(&mut self, reader: &mut RingReader) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        loop {
+            self.load.wait_below(SERVER_QUEUE_BYTES);
+            if reader.next(&mut bytes, SERVER_SLEEP)? {
+                let (head, values) =
+                    wire::frame(&bytes).ok_or_else(|| damaged("a call that is none"))?;
+                self.take(head, values)?;
+            } else if self.client.channel.is_cut() && !reader.has_frame() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, head: FrameHead, values: &[u8]) -> io::Result<()> {
+        let FrameHead { file, is_asked, has_more, what } = head;
+        let mut all = self.pieces.remove(&file).unwrap_or_default();
+        all.try_reserve_exact(values.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        all.extend_from_slice(values);
+        if has_more {
+            self.pieces.insert(file, all);
+            return Ok(());
+        }
+        match what {
+            What::Create(creation) => self.create(file, creation),
+            What::Settle { path } => {
+                let path = path.map(|path| {
+                    PathBuf::from(
+                        <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
+                    )
+                });
+                self.board.wait_for(path.as_deref());
+                self.client.reply(Ok(Reply::default()));
+            }
+            What::Load => {
+                let shape = vec![self.load.bytes()];
+                self.client.reply(Ok(Reply { shape, ..Reply::default() }));
+            }
+            What::Call(_) => {
+                let Some(to) = self.files.get(&file) else {
+                    let why = "the I/O server has no such file";
+                    let error = Error::because(NcError::BadId, why);
+                    match is_asked {
+                        true => self.client.reply(Err(error)),
+                        false => self.client.fail(file, &error),
+                    }
+                    return Ok(());
+                };
+                let number = match (&what, &to.rank) {
+                    (What::Call(told), Some((team, rank))) if !told.failed => {
+                        team.gate.told(*rank, &told.call, to.is_classic)
+                    }
+                    _ => None,
+                };
+                to.queue.push(Waiting { what, values: all, is_asked, number });
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, file: u64, creation: Creation) {
+        let options = match creation.options() {
+            Ok(options) => options,
+            Err(error) => return self.client.reply(Err(error)),
+        };
+        let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
+        let is_classic = !options.format.is_hdf5();
+        let ranks = creation.ranks;
+        let work = FileWork {
+            file,
+            path: creation.path(),
+            options,
+            queue: Arc::clone(&queue),
+            client: Arc::clone(&self.client),
+            board: Arc::clone(&self.board),
+        };
+        let rank = match ranks {
+            None => self.start(move || work.run(None)).map(|()| None),
+            Some(of) => self.sit_down(of, work).map(|team| Some((team, of.rank))),
+        };
+        match rank {
+            Ok(rank) => drop(self.files.insert(file, ClientFile { queue, is_classic, rank })),
+            Err(error) => {
+                let text = format!("the I/O server has no thread for the file: {error}");
+                self.client.reply(Err(Error::with_text(NcError::NoMem, text)));
+            }
+        }
+    }
+
+    /// Gives the work of a rank to the team of its file, whose threads the first rank starts.
+    fn sit_down(&mut self, of: RankOf, work: FileWork) -> io::Result<Arc<Team>> {
+        let RankOf { team: name, rank, size } = of;
+        let (team, is_first) = self.board.team(name, size)?;
+        team.sit_down(rank, work)?;
+        if is_first {
+            let (of_thread, board) = (Arc::clone(&team), Arc::clone(&self.board));
+            self.start(move || {
+                let options = threads::Options { stack_bytes: STACK_BYTES, ..Default::default() };
+                let ends = threads::run(of_thread.size, &options, |rank| {
+                    if let Some(work) = of_thread.seat(zonda_team::Team::rank(rank)) {
+                        work.run(Some((rank, &of_thread.gate)));
+                    }
+                });
+                drop(ends);
+                board.forget_team(name);
+            })?;
+        }
+        Ok(team)
+    }
+
+    fn start(&mut self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.threads.retain(|thread| !thread.is_finished());
+        self.threads.push(worker::spawn(String::from("zonda-served"), Purpose::WriteBehind, work)?);
+        Ok(())
+    }
+
+    /// The client is gone: what it told is carried out.
+    fn end(self) {
+        for file in self.files.values() {
+            file.queue.end();
+            if let Some((team, rank)) = &file.rank {
+                team.gate.end(*rank);
+                team.give_up_missing();
+            }
+        }
+        for thread in self.threads {
+            // A panic was reported on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Of the thread of a rank, which runs the whole engine.
+const STACK_BYTES: usize = 2 << 20;
