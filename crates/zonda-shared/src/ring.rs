@@ -370,6 +370,8 @@ impl RingNews {
 
 #[cfg(test)]
 mod tests {
+    use zonda_runtime::worker::{self, Purpose};
+
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
@@ -418,7 +420,7 @@ mod tests {
         let mut reader = reader(&ring);
         let n = 20_000_u64;
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let write = || {
                 for number in 0..n {
                     let bytes = number.to_ne_bytes().repeat(1 + (number % 97) as usize);
                     loop {
@@ -431,7 +433,9 @@ mod tests {
                         }
                     }
                 }
-            });
+            };
+            let writer = worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, write);
+            writer.unwrap();
             let mut frame = Vec::new();
             for number in 0..n {
                 assert!(reader.next(&mut frame, LATER).unwrap(), "{number}");

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use zonda_runtime::worker::{self, Purpose};
+
 use crate::failure::{CommandFailure, Result};
 
 /// The helper process of programs that run with ZONDA_ASYNC=helper; not to be called by hand
@@ -89,7 +91,8 @@ fn serve_group(socket: &Path) -> Result<ExitCode> {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
         seen.store(true, Ordering::Release);
     };
-    std::thread::spawn(watch);
+    worker::spawn(String::from("zonda-stdin"), Purpose::Watch, watch)
+        .map_err(|error| CommandFailure::text(format!("iod: {error}")))?;
     let ready = || {
         // Whoever waits for it may be gone.
         let _ = std::io::stdout().lock().write_all(READY).and_then(|()| std::io::stdout().flush());

@@ -90,6 +90,8 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
+    use zonda_runtime::worker::{self, Purpose};
+
     use super::*;
 
     #[test]
@@ -104,9 +106,10 @@ mod tests {
         assert!(gate.wait_for(1));
         assert_eq!(gate.told(1, &Call::Close, false), Some(2));
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| gate.wait_for(2));
+            let wait = || gate.wait_for(2);
+            let waits = worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, wait);
             gate.end(0);
-            assert!(!waits.join().unwrap());
+            assert!(!waits.unwrap().join().unwrap());
         });
         assert!(gate.wait_for(1), "what all told is made");
     }

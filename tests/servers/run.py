@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""I/O servers (zonda run --servers) beside the same programs that write for themselves.
+
+    run.py [--quick] [--long] [--only REGEX] [--parts LIST] [--seed N]
+
+lives   random lives of files (tests/async/life.c): what is printed, and the files, byte by byte
+model   a model's files, one, four and eight groups; large puts; killed programs; killed servers; a full device; other folders
+ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers; a killed rank
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+sys.path.insert(2, str(HERE.parent / "par"))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
+SECONDS = 120
+FORMATS = "1254"
+
+
+def served(spec, command, env=None, cwd=None):
+    words = [rig.ZONDA, "run", "--servers", spec, "--", *command]
+    return rig.run(words, env or rig.environment(rig.LIBDIR), cwd=cwd, seconds=SECONDS)
+
+
+def alike(one, other):
+    if one.read_bytes() != other.read_bytes():
+        raise Wrong("%s and %s differ" % (rig.keep(one), rig.keep(other)))
+
+
+def lives(options, counts, scratch):
+    life = rig.compile_c(scratch / "life", *(HERE.parent / "async" / name for name in ("life.c", "transfer.c")), libraries=["-lpthread", "-ldl", "-lm"])
+    for seed in range(options.seed, options.seed + options.by(8, 60, 2000)):
+        fmt = "12534"[seed % 5]
+        if options.wants("life %d %s" % (seed, fmt)):
+            counts.attempt("life %d %s" % (seed, fmt), one_life, life, scratch, seed, fmt)
+
+
+def one_life(life, scratch, seed, fmt):
+    said = []
+    for way in ("direct", "served"):
+        folder = scratch / way
+        folder.mkdir(exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+        command = [life, str(seed), fmt, "60", "x.nc"]
+        done = served("groups=2", command, cwd=folder) if way == "served" else rig.run(command, rig.environment(rig.LIBDIR), cwd=folder, seconds=SECONDS)
+        if done.returncode != 0:
+            raise Wrong("%s ends with %s: %s" % (way, done.returncode, done.stderr[-400:]))
+        said.append((done.stdout, sorted(file.name for file in folder.iterdir())))
+    if said[0] != said[1]:
+        lines = [(a, b) for a, b in zip(said[0][0].splitlines(), said[1][0].splitlines()) if a != b]
+        raise Wrong("direct and served say %s; files %s and %s" % (lines[:2], said[0][1], said[1][1]))
+    for name in said[0][1]:
+        alike(scratch / "direct" / name, scratch / "served" / name)
+
+
+def model(options, counts, scratch):
+    program = rig.compile_c(scratch / "model", HERE / "model.c")
+    for fmt in FORMATS:
+        for spec in ("groups=1", "groups=4,size=1", "groups=0"):
+            for steps, rows in ((5, 40), (2, 60000)):
+                name = "model %s %s %d rows" % (fmt, spec, rows)
+                if options.wants(name) and (rows < 1000 or spec == "groups=1"):
+                    counts.attempt(name, same_model, program, scratch, fmt, spec, steps, rows)
+        if options.wants("killed program %s" % fmt):
+            counts.attempt("killed program %s" % fmt, killed_program, program, scratch, fmt)
+        if options.wants("killed server %s" % fmt):
+            counts.attempt("killed server %s" % fmt, killed_server, program, scratch, fmt)
+        if options.wants("full device %s" % fmt):
+            counts.attempt("full device %s" % fmt, full_device, program, scratch, fmt)
+    if options.wants("no folder"):
+        counts.attempt("no folder", no_folder, program, scratch)
+    if options.wants("no servers"):
+        counts.attempt("no servers", no_servers, program, scratch)
+
+
+def direct_model(program, path, fmt, steps, rows):
+    rig.must([program, path, fmt, str(steps), str(rows)], rig.environment(rig.LIBDIR))
+
+
+def same_model(program, scratch, fmt, spec, steps, rows):
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, fmt, steps, rows)
+    done = served(spec, [program, other, fmt, str(steps), str(rows)])
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr))
+    alike(one, other)
+
+
+def killed_program(program, scratch, fmt):
+    """What the program had put when it was killed is in the file: the steps before, as in a whole one."""
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, fmt, 4, 300)
+    done = served("groups=1", [program, other, fmt, "9", "300", "kill", "3"])
+    if done.returncode != 128 + signal.SIGKILL:
+        raise Wrong("ends with %s: %s" % (done.returncode, done.stderr))
+    texts = [rig.must([rig.tool("ncdump"), "-n", "x", path], rig.environment(rig.reference())) for path in (one, other)]
+    if texts[0] != texts[1]:
+        raise Wrong("ncdump says other things of %s and %s" % (rig.keep(one), rig.keep(other)))
+
+
+def children_of(pid):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                if int(words[1]) == pid:
+                    found.append((int(entry.name), (entry / "cmdline").read_bytes()))
+            except OSError:
+                pass
+    return found
+
+
+def killed_server(program, scratch, fmt):
+    """The program learns of it within seconds, and its file can be read."""
+    path = scratch / "other.nc"
+    path.unlink(missing_ok=True)
+    words = [rig.ZONDA, "run", "--servers", "groups=1", "--", program, path, fmt, "100000", "300"]
+    child = subprocess.Popen(list(map(str, words)), env=rig.environment(rig.LIBDIR), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 60
+        while not (path.exists() and path.stat().st_size > 20_000_000):
+            if time.monotonic() > until:
+                raise Wrong("no file comes")
+            time.sleep(0.02)
+        server = next(pid for pid, words in children_of(child.pid) if b"--group" in words)
+        program_pid = next(pid for pid, words in children_of(child.pid) if b"--group" not in words)
+        os.kill(server, signal.SIGKILL)
+        killed = time.monotonic()
+        line = child.stdout.readline().decode()
+        took = time.monotonic() - killed
+        os.kill(program_pid, signal.SIGKILL)
+        child.communicate(timeout=60)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    if "I/O server" not in line or took > 5:
+        raise Wrong("after %.1f s it says %r" % (took, line))
+    rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+
+
+def full_device(program, scratch, fmt):
+    """The program is told, nothing hangs, and the command says that the file is not whole."""
+    path = scratch / "other.nc"
+    done = served("groups=1", [program, path, fmt, "30", "300"], rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:20+:enospc,file"))
+    if done.returncode == 0:
+        raise Wrong("ends with 0: %r" % done.stderr)
+    if " 28 " not in done.stdout and "28" not in done.stderr and "space" not in done.stderr:
+        raise Wrong("says %r and %r" % (done.stdout[-300:], done.stderr[-300:]))
+
+
+def no_folder(program, scratch):
+    """The code is that of a program that writes for itself."""
+    command = [program, scratch / "nowhere" / "x.nc", "4", "1", "10"]
+    alone, done = rig.run(command, rig.environment(rig.LIBDIR), seconds=SECONDS), served("groups=2", command)
+    firsts = [(way.stdout.splitlines() or [""])[0] for way in (alone, done)]
+    codes = [first.split(") ")[-1].split(" ")[0] for first in firsts]
+    if codes[0] != codes[1] or codes[0] in ("", "0") or "nowhere" not in firsts[1]:
+        raise Wrong("says %r, and alone %r" % (firsts[1], firsts[0]))
+
+
+def no_servers(program, scratch):
+    done = rig.run([program, scratch / "x.nc", "4", "1", "10"], rig.environment(rig.LIBDIR, ZONDA_SERVERS=scratch / "nobody"), seconds=SECONDS)
+    first = done.stdout.splitlines()[0] if done.stdout else ""
+    if "no I/O servers" not in first:
+        raise Wrong("says %r" % first)
+
+
+def ranks(options, counts, scratch):
+    import launch
+    include = rig.LIBDIR / "netcdf" / "mpi" / "include"
+    for mpi in launch.known()[:2]:
+        if not mpi.there_is():
+            counts.skip(mpi.name, "not installed")
+            continue
+        program = scratch / ("ranks-" + mpi.name)
+        rig.must([mpi.compiler, "-O1", "-I", include, "-I", rig.INCDIR, HERE / "ranks.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
+        for fmt in "54":
+            for n, spec in options.by([(3, "groups=2")], [(1, "groups=1"), (3, "groups=2"), (4, "groups=1")], [(n, "groups=%d" % g) for n in (1, 2, 3, 4, 8) for g in (1, 2, 4)]):
+                name = "%s: %d ranks, format %s, %s" % (mpi.name, n, fmt, spec)
+                if options.wants(name):
+                    counts.attempt(name, same_ranks, launch, mpi, program, scratch, fmt, n, spec)
+            name = "%s: killed rank, format %s" % (mpi.name, fmt)
+            if options.wants(name):
+                counts.attempt(name, killed_rank, launch, mpi, program, scratch, fmt)
+
+
+def same_ranks(launch, mpi, program, scratch, fmt, n, spec):
+    one, other, env = scratch / "one.nc", scratch / "other.nc", launch.environment(mpi, rig.LIBDIR)
+    rig.must(launch.command(mpi, n, [program, one, fmt, "9"]), env, seconds=SECONDS)
+    done = served(spec, launch.command(mpi, n, [program, other, fmt, "9"]), env)
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-500:]))
+    alike(one, other)
+
+
+def killed_rank(launch, mpi, program, scratch, fmt):
+    """What all ranks had put is committed: the file can be read, with at least the steps before the last nc_sync."""
+    path, env = scratch / "other.nc", launch.environment(mpi, rig.LIBDIR)
+    path.unlink(missing_ok=True)
+    served("groups=1", launch.command(mpi, 3, [program, path, fmt, "400", "kill", "1", "6"]), env)
+    text = rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+    length = int(text.split("time = UNLIMITED ; // (")[1].split()[0])
+    if not 4 <= length <= 8:
+        raise Wrong("%d records after a kill in step 6" % length)
+
+
+def main():
+    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK})
+    options, counts = rig.arguments(p), rig.Counts()
+    rig.two_libraries()
+    with rig.scratch() as scratch:
+        for part in options.chosen():
+            {"lives": lives, "model": model, "ranks": ranks}[part](options, counts, scratch)
+    return counts
+
+
+if __name__ == "__main__":
+    rig.main(main)
