@@ -122,7 +122,7 @@ impl Dataset {
     fn shape_of(&self, var: VarRef) -> Result<Vec<usize>> {
         self.named(self.queued_file.ask(|file| {
             let definitions = file.definitions();
-            let mut shape = vec![0; definitions.var(var)?.dims.len()];
+            let mut shape = zonda_model::memory::filled(definitions.var(var)?.dims.len(), 0)?;
             definitions.var_shape(var, &mut shape)?;
             Ok(shape)
         }))

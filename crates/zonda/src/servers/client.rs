@@ -75,7 +75,7 @@ fn group(sockets: &[PathBuf]) -> Result<usize> {
     if n == 1 {
         return Ok(0);
     }
-    let mut loads = Vec::with_capacity(n);
+    let mut loads = zonda_model::memory::room(n)?;
     for socket in sockets {
         let reply = connection(socket)?.ask(0, What::Load, &[])?;
         loads.push(reply.shape.first().copied().unwrap_or_default());

@@ -26,7 +26,8 @@ struct RankCalls {
 
 impl Gate {
     pub(super) fn new(n_ranks: usize) -> Gate {
-        let ranks = Mutex::ranked(Rank::View, vec![RankCalls::default(); n_ranks]);
+        let ranks = (0..n_ranks).map(|_| RankCalls::default()).collect();
+        let ranks = Mutex::ranked(Rank::View, ranks);
         Gate { ranks, changed: Condvar::new() }
     }
 
