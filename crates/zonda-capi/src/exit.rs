@@ -66,6 +66,7 @@ pub(crate) fn register() {
 extern "C" fn at_exit() {
     worker::note_end();
     if !handles::is_any_open() && !zonda_trace::on() {
+        guarded(finish_servers);
         return;
     }
     let watch = ExitTimer::begin(MOST_WAIT);
@@ -82,9 +83,17 @@ extern "C" fn at_exit() {
         for file in files {
             guarded(|| report(&file, file.dataset.drain()));
         }
+        guarded(finish_servers);
         guarded(zonda_trace::flush);
     } else {
         guarded(|| commit_in_time(files, is_in_call));
+    }
+}
+
+/// Waits until I/O servers have closed what the program closed: who runs after it finds whole files.
+fn finish_servers() {
+    if let Err(error) = zonda::servers::finish() {
+        write_line(&format!("zonda: {error}\n"));
     }
 }
 

@@ -213,6 +213,8 @@ pub enum Call {
     Sync,
     Close,
     Abort,
+    /// Commits what can be, for a client that ends without closing the file.
+    Drain,
     /// Whether puts to a variable are made by all ranks together.
     SetCollective {
         #[serde(with = "wire::OneVar")]

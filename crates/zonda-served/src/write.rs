@@ -111,9 +111,10 @@ impl DispatchWrite for ServedFile {
         Ok(())
     }
 
-    /// The server commits what it has when the client is gone.
+    /// Of a file of several ranks the server commits what all have told, when they are gone.
     fn drain(&mut self) -> Result<()> {
-        self.check()
+        self.check()?;
+        if self.is_of_ranks() { Ok(()) } else { self.line.ask(&Call::Drain, &[]).map(drop) }
     }
 
     fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)> {

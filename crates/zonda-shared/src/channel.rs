@@ -81,6 +81,13 @@ impl Process {
         let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Process)
     }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        let seen = ready(&[(&self.0.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
+        seen.is_ok_and(|seen| seen.first() == Some(&true))
+    }
 }
 
 impl Listener {

@@ -110,6 +110,7 @@ impl Dataset {
             Call::Redef => self.redef(),
             Call::Enddef { reserve } => self.enddef(*reserve),
             Call::Sync => self.sync(),
+            Call::Drain => self.drain(),
             Call::Close => self.close(),
             Call::Abort => self.abort(),
             Call::SetCollective { var, is_collective } => self.set_collective(*var, *is_collective),

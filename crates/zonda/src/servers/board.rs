@@ -1,4 +1,4 @@
-//! What a server has under way: files by path, and teams whose ranks are still to come.
+//! What a server has under way: files that it closes, by path, and teams whose ranks are still to come.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ fn no_team() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "ranks of a number that a server does not write for")
 }
 
-/// Files that are being written, for who asks when they are whole, and the seats of teams.
+/// Files that clients have closed and that are not closed here yet, for who asks when they are whole, and teams.
 #[derive(Debug)]
 pub(super) struct Board {
     state: Mutex<State>,
@@ -26,8 +26,8 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many clients write a file.
-    files: HashMap<PathBuf, usize>,
+    /// How many of a path there are.
+    closing: HashMap<PathBuf, usize>,
     teams: HashMap<[u64; 2], Arc<Team>>,
     /// Lines about files that are not whole.
     n_failed: usize,
@@ -97,33 +97,26 @@ impl Board {
         Board { state: Mutex::ranked(Rank::Files, State::default()), changed: Condvar::new() }
     }
 
-    pub(super) fn begin(&self, path: &Path) {
-        *self.state.lock().files.entry(path.to_owned()).or_default() += 1;
+    pub(super) fn begin_close(&self, path: &Path) {
+        *self.state.lock().closing.entry(path.to_owned()).or_default() += 1;
     }
 
-    pub(super) fn end(&self, path: &Path) {
+    pub(super) fn end_close(&self, path: &Path) {
         let mut state = self.state.lock();
-        if let Some(n) = state.files.get_mut(path) {
+        if let Some(n) = state.closing.get_mut(path) {
             *n = n.saturating_sub(1);
             if *n == 0 {
-                state.files.remove(path);
+                state.closing.remove(path);
             }
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until nobody writes a file at a path, or any file.
-    pub(super) fn wait_for(&self, path: Option<&Path>) {
+    /// Waits until no file at a path is being closed.
+    pub(super) fn wait_for(&self, path: &Path) {
         let mut state = self.state.lock();
-        loop {
-            let is_busy = match path {
-                Some(path) => state.files.contains_key(path),
-                None => !state.files.is_empty(),
-            };
-            if !is_busy {
-                return;
-            }
+        while state.closing.contains_key(path) {
             state = self.changed.wait(state);
         }
     }

@@ -167,13 +167,27 @@ fn share<T>(team: &dyn Team, step: Step<'_>, own: Result<T>) -> Result<T> {
     with_worst(own, worst[0])
 }
 
-/// Waits until servers of this process have closed the file at a path: before it is opened, or created anew.
+/// The connections that this process has made.
+fn connections() -> Vec<Arc<Connection>> {
+    let connections = CONNECTIONS.lock();
+    let known = connections.iter().flat_map(HashMap::values);
+    known.filter(|connection| connection.is_own()).cloned().collect()
+}
+
+/// Waits until all files that this process has closed are closed by their servers: at the end of the process, so that the next one finds
+/// them.
+///
+/// # Errors
+/// `NC_EIO` where a server is gone.
+pub fn finish() -> Result<()> {
+    let ask =
+        |connection: Arc<Connection>| connection.ask(0, What::Settle { path: None }, &[]).map(drop);
+    connections().into_iter().map(ask).fold(Ok(()), Result::and)
+}
+
+/// Waits until servers have closed the file at a path that clients have closed: before it is opened, or created anew.
 pub(crate) fn settle(path: &Path) -> Result<()> {
-    let connections: Vec<Arc<Connection>> = {
-        let connections = CONNECTIONS.lock();
-        let Some(connections) = &*connections else { return Ok(()) };
-        connections.values().filter(|connection| connection.is_own()).cloned().collect()
-    };
+    let connections = connections();
     if connections.is_empty() {
         return Ok(());
     }

@@ -50,7 +50,8 @@ impl Connection {
     pub(super) fn to(path: &Path) -> Result<Connection> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
         let ring = Ring::new(SERVER_RING_BYTES).map_err(|error| of_system(&error))?;
-        let hello = wire::encode(&Hello { version: wire::VERSION.to_owned() })?;
+        let hello =
+            wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
         let answer = channel.take_within(SERVER_HELLO_WAIT).map_err(|error| of_system(&error))?;
         let Some(Happened::Message(bytes, _)) = answer else { return Err(gone()) };
@@ -203,6 +204,9 @@ impl Connection {
 
     /// What went wrong with calls of a file that were told.
     fn failure(&self, file: u64) -> Option<Error> {
+        if !self.is_own() {
+            return None;
+        }
         let n_news = self.ring.n_news();
         if n_news == self.n_seen.load(Ordering::Acquire) {
             return None;

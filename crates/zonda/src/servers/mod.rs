@@ -11,6 +11,7 @@ mod session;
 mod wire;
 mod work;
 
+pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use group::serve;
 

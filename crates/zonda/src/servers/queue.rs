@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
@@ -23,8 +24,10 @@ pub(super) struct Waiting {
 pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Bytes of all queues of the client.
-    bytes: Arc<Load>,
+    /// Of all queues of the client.
+    load: Arc<Load>,
+    /// The client has closed the file.
+    is_closing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -34,51 +37,94 @@ struct State {
     is_ended: bool,
 }
 
-/// Bytes that wait.
+/// What waits of one client.
 #[derive(Debug)]
 pub(super) struct Load {
-    bytes: Mutex<usize>,
+    state: Mutex<LoadState>,
     less: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LoadState {
+    bytes: usize,
+    /// Files that the client has closed and that are not closed here yet.
+    n_closing: usize,
 }
 
 impl Load {
     pub(super) fn new() -> Load {
-        Load { bytes: Mutex::ranked(Rank::Budget, 0), less: Condvar::new() }
+        let state = Mutex::ranked(Rank::Budget, LoadState::default());
+        Load { state, less: Condvar::new() }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        *self.bytes.lock()
+        self.state.lock().bytes
     }
 
     /// Waits until less than so many bytes wait.
     pub(super) fn wait_below(&self, most: usize) {
-        let mut bytes = self.bytes.lock();
-        while *bytes >= most {
-            bytes = self.less.wait(bytes);
+        self.wait_until(|state| state.bytes < most);
+    }
+
+    /// Waits until all files are closed that the client has closed.
+    pub(super) fn wait_closed(&self) {
+        self.wait_until(|state| state.n_closing == 0);
+    }
+
+    fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) {
+        let mut state = self.state.lock();
+        while !is_so(&state) {
+            state = self.less.wait(state);
         }
     }
 
+    pub(super) fn begin_close(&self) {
+        self.state.lock().n_closing += 1;
+    }
+
+    pub(super) fn end_close(&self) {
+        let mut state = self.state.lock();
+        state.n_closing = state.n_closing.saturating_sub(1);
+        self.less.notify_all();
+    }
+
     fn add(&self, n: usize) {
-        *self.bytes.lock() += n;
+        self.state.lock().bytes += n;
     }
 
     fn take(&self, n: usize) {
-        let mut bytes = self.bytes.lock();
-        *bytes = bytes.saturating_sub(n);
+        let mut state = self.state.lock();
+        state.bytes = state.bytes.saturating_sub(n);
         self.less.notify_all();
     }
 }
 
 impl Queue {
-    pub(super) fn new(bytes: Arc<Load>) -> Queue {
+    pub(super) fn new(load: Arc<Load>) -> Queue {
         let state = Mutex::ranked(Rank::Queue, State::default());
-        Queue { state, changed: Condvar::new(), bytes }
+        Queue { state, changed: Condvar::new(), load, is_closing: AtomicBool::new(false) }
     }
 
     pub(super) fn push(&self, call: Waiting) {
-        self.bytes.add(call.values.len());
+        self.load.add(call.values.len());
         self.state.lock().calls.push_back(call);
         self.changed.notify_all();
+    }
+
+    /// The client has closed the file, which is so here when the queue has come to that.
+    pub(super) fn begin_close(&self) {
+        if !self.is_closing.swap(true, Ordering::AcqRel) {
+            self.load.begin_close();
+        }
+    }
+
+    /// The file is closed. Whether the client has closed it.
+    pub(super) fn end_close(&self) -> bool {
+        let is_closing = self.is_closing.load(Ordering::Acquire);
+        if is_closing {
+            self.load.end_close();
+        }
+        is_closing
     }
 
     /// No more will come.
@@ -106,6 +152,6 @@ impl Queue {
 
     /// What a call that is over took.
     pub(super) fn done(&self, call: &Waiting) {
-        self.bytes.take(call.values.len());
+        self.load.take(call.values.len());
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use zonda_format::Error;
 use zonda_model::NcError;
 use zonda_runtime::worker::{self, Purpose};
-use zonda_served::Reply;
-use zonda_shared::{Channel, Happened, RingNews, RingReader};
+use zonda_served::{Call, Reply};
+use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
 use zonda_team::threads;
 
 use super::board::{Board, Team};
@@ -24,10 +24,16 @@ use crate::tuning::{SERVER_QUEUE_BYTES, SERVER_SLEEP};
 #[derive(Debug)]
 pub(super) struct Client {
     channel: Channel,
+    /// Forked children of the client have its end of the channel, too.
+    process: Option<Process>,
     news: RingNews,
 }
 
 impl Client {
+    fn is_gone(&self) -> bool {
+        self.channel.is_cut() || self.process.as_ref().is_some_and(Process::has_ended)
+    }
+
     /// Answers what was asked.
     pub(super) fn reply(&self, done: Result<Reply>) {
         let notice = notice_of(Outcome::of(done))
@@ -52,6 +58,7 @@ impl Client {
 /// A file of the client.
 struct ClientFile {
     queue: Arc<Queue>,
+    path: PathBuf,
     is_classic: bool,
     rank: Option<(Arc<Team>, usize)>,
 }
@@ -89,7 +96,8 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         return Ok(());
     }
     let mut reader = RingReader::of(memory.ok_or_else(|| damaged("a client without memory"))?)?;
-    let client = Arc::new(Client { channel, news: reader.news()? });
+    let process = hello.and_then(|hello| Process::find(hello.pid));
+    let client = Arc::new(Client { channel, process, news: reader.news()? });
     let mut session = Session {
         client,
         board: Arc::clone(board),
@@ -116,7 +124,7 @@ impl Session {
                 let (head, values) =
                     wire::frame(&bytes).ok_or_else(|| damaged("a call that is none"))?;
                 self.take(head, values)?;
-            } else if self.client.channel.is_cut() && !reader.has_frame() {
+            } else if self.client.is_gone() && !reader.has_frame() {
                 return Ok(());
             }
         }
@@ -139,7 +147,10 @@ impl Session {
                         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
                     )
                 });
-                self.board.wait_for(path.as_deref());
+                match path {
+                    Some(path) => self.board.wait_for(&path),
+                    None => self.load.wait_closed(),
+                }
                 self.client.reply(Ok(Reply::default()));
             }
             What::Load => {
@@ -162,6 +173,11 @@ impl Session {
                     }
                     _ => None,
                 };
+                if matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort))
+                {
+                    self.board.begin_close(&to.path);
+                    to.queue.begin_close();
+                }
                 to.queue.push(Waiting { what, values: all, is_asked, number });
             }
         }
@@ -174,7 +190,7 @@ impl Session {
             Err(error) => return self.client.reply(Err(error)),
         };
         let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
-        let is_classic = !options.format.is_hdf5();
+        let (path, is_classic) = (creation.path(), !options.format.is_hdf5());
         let ranks = creation.ranks;
         let work = FileWork {
             file,
@@ -189,7 +205,7 @@ impl Session {
             Some(of) => self.sit_down(of, work).map(|team| Some((team, of.rank))),
         };
         match rank {
-            Ok(rank) => drop(self.files.insert(file, ClientFile { queue, is_classic, rank })),
+            Ok(rank) => drop(self.files.insert(file, ClientFile { queue, path, is_classic, rank })),
             Err(error) => {
                 let text = format!("the I/O server has no thread for the file: {error}");
                 self.client.reply(Err(Error::with_text(NcError::NoMem, text)));

@@ -21,6 +21,7 @@ pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 1
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) version: String,
+    pub(super) pid: u32,
 }
 
 /// What a server says over the socket.

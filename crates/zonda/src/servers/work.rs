@@ -33,7 +33,6 @@ impl FileWork {
     /// Creates the file, and carries calls out until it is closed or the client has ended. Of a file of several ranks all of these do so, as a
     /// team.
     pub(super) fn run(self, rank: Option<(&threads::Threads, &Gate)>) {
-        self.board.begin(&self.path);
         match self.create(rank.map(|(team, _)| team)) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
@@ -41,7 +40,9 @@ impl FileWork {
             }
             Err(error) => self.client.reply(Err(error)),
         }
-        self.board.end(&self.path);
+        if self.queue.end_close() {
+            self.board.end_close(&self.path);
+        }
     }
 
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
