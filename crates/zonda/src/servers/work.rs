@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zonda_format::Error;
 use zonda_model::NcError;
-use zonda_served::Reply;
+use zonda_served::{Call, Reply};
 use zonda_team::{Team, threads};
 
 use super::board::Board;
@@ -71,8 +71,11 @@ impl FileWork {
                     self.say(&mut has_failed, &error);
                 }
             }
+            let is_last =
+                matches!(what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
             self.queue.done(&call);
-            if !dataset.is_open() {
+            // A file that could not be closed has what it had committed: the client makes no further call.
+            if is_last || !dataset.is_open() {
                 return;
             }
         }
