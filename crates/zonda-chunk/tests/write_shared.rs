@@ -71,7 +71,9 @@ fn parts_of_two_writers_make_chunks_that_one_stores() {
     let [even, odd] = [0, 1].map(|first| elements([0, first], [7, 5], [1, 2]));
     let of = |first, bytes| SlabElements { extent: &EXTENT, slab: slab(first), bytes };
     let wanted = keys(1, 2);
-    let packed = other.parts_of(other_id, &of(1, &odd), wanted.iter().map(|key| &key[..])).unwrap();
+    let mut packed = Vec::new();
+    let keys_of_odd = wanted.iter().map(|key| &key[..]);
+    other.parts_of(other_id, &of(1, &odd), keys_of_odd, &mut packed).unwrap();
     assert_eq!(packed.len(), odd.len());
     let held = |keys: &[[u64; 2]]| -> Vec<([u64; 2], bool)> {
         keys.iter().map(|key| (*key, key[0] == 1)).collect()
@@ -129,7 +131,7 @@ fn what_does_not_fit_is_refused() {
     refused(writer.hold(id, &of, &part(&[0, 1]), false));
     refused(writer.hold(id, &of, &part(&[0]), false));
     refused(writer.hold(id, &SlabElements { bytes: &bytes[1..], ..of }, &part(&[0, 0]), true));
-    refused(writer.parts_of(id, &of, [&[2, 2][..]].into_iter()).map(drop));
+    refused(writer.parts_of(id, &of, [&[2, 2][..]].into_iter(), &mut Vec::new()));
     // Nothing waits, and what does not wait cannot be filtered.
     assert!(writer.filter(&[ToFilter::Held(id, &[0, 0])]).unwrap()[0].is_none());
     writer.hold(id, &of, &part(&[0, 0]), true).unwrap();

@@ -134,7 +134,7 @@ impl Ring {
     /// # Errors
     /// What the system says if it has no such memory.
     pub fn new(bytes: usize) -> io::Result<Arc<Ring>> {
-        let capacity = bytes.min(MOST_BYTES).max(HEAD).next_multiple_of(HEAD);
+        let capacity = bytes.clamp(HEAD, MOST_BYTES).next_multiple_of(HEAD);
         let len = capacity + HEAD;
         // The system ends a program (`SIGXFSZ`) that makes a file longer than it may, this one as well.
         let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
@@ -211,7 +211,13 @@ impl Ring {
     }
 
     #[expect(unsafe_code, reason = "memory that another process reads")]
-    fn bytes_mut(&self, _alone: &mut MutexGuard<'_, u64>, at: usize, len: usize) -> &mut [u8] {
+    #[expect(clippy::mut_from_ref, reason = "the guard is borrowed mutably")]
+    fn bytes_mut<'a>(
+        &'a self,
+        _alone: &'a mut MutexGuard<'_, u64>,
+        at: usize,
+        len: usize,
+    ) -> &'a mut [u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.capacity), "outside of the ring");
         // SAFETY: inside of the mapping, which lives as long as the ring; who holds the lock is the only one of this process who writes
         // there, and the other process writes nothing but the head and has no references.
