@@ -226,7 +226,7 @@ assert found.shape == right.shape and (found == right).all(), (found, right)
 
 def put_alone(mpi, scratch, count, env):
     """Independent puts into a variable with filters, by the serial h5py."""
-    program = scratch / ("alone-%s" % mpi.name)
+    program = scratch / ("alone-program-%s" % mpi.name)
     words = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", rig.LIBDIR / "netcdf" / "mpi" / "include", HERE / "alone.c", "-o", program]
     rig.must([rig.tool(mpi.compiler), *words, "-L%s" % rig.LIBDIR, "-l:" + rig.SONAME, "-Wl,--allow-shlib-undefined"], launch.environment(mpi))
     python = rig.python("h5py", "numpy")

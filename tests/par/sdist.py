@@ -95,11 +95,12 @@ def environment(mpi, folder, scratch, **more):
     name, library = LIBRARIES[mpi.name]
     shim = scratch / ("mpi4py-" + mpi.name)
     shim.mkdir(exist_ok=True)
-    found = re.search(r"\b%s\b.* => (\S+)" % re.escape(library), rig.must(["/sbin/ldconfig", "-p"]))
-    if not found:
+    said = rig.must([mpi.compiler, "-print-file-name=%s" % library], launch.environment(mpi)).strip()
+    found = Path(said).resolve()
+    if not found.is_absolute() or not found.exists():
         raise rig.Skip("no %s" % library)
     if not (shim / name).is_symlink():
-        (shim / name).symlink_to(found[1])
+        (shim / name).symlink_to(found)
     env = launch.environment(mpi, rig.LIBDIR, PYTHONPATH=folder / "src", MPI4PY_LIBMPI=shim / name, ZONDA_PAR_TIMEOUT="60", **more)
     env["LD_LIBRARY_PATH"] += ":%s" % shim
     return env

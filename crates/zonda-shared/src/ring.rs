@@ -211,7 +211,6 @@ impl Ring {
     }
 
     #[expect(unsafe_code, reason = "memory that another process reads")]
-    #[expect(clippy::mut_from_ref, reason = "the guard is borrowed mutably")]
     fn bytes_mut<'a>(
         &'a self,
         _alone: &'a mut MutexGuard<'_, u64>,
