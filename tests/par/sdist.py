@@ -6,7 +6,6 @@ in an environment there. mpi4py is PyPI's, which takes MPICH by another name tha
 """
 import hashlib
 import os
-import re
 import shutil
 import tarfile
 from pathlib import Path
