@@ -121,10 +121,12 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Effect::None(reason) = &plan.effect {
         say(format_args!("warning: {} will not use Zonda: {reason}", program.path().display()));
     }
-    if let Some(spec) = args.servers {
-        if let Some(servers) = Servers::start(spec, &command)? {
-            return with_servers(command, &program, servers);
-        }
+    let servers = match args.servers {
+        Some(spec) => Servers::start(spec, &command)?,
+        None => None,
+    };
+    if let Some(servers) = servers {
+        return with_servers(command, &program, servers);
     }
     if args.verbose {
         let mode = if plan.means == Means::Path { "library" } else { "preload" };
