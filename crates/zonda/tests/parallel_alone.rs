@@ -320,7 +320,8 @@ fn what_could_not_be_written_takes_no_more_room_the_next_time() {
             let file = Dataset::create_parallel(shared, &path, &options).unwrap();
             let vars = define(&file, &[2, 9], 1, false);
             file.set_collective(vars[0], false).unwrap();
-            let bytes: Vec<u8> = (0..ROWS * COLUMNS * 4).map(|at| (at * 7919 >> 3) as u8).collect();
+            let bytes: Vec<u8> =
+                (0..ROWS * COLUMNS * 4).map(|at| ((at * 7919) >> 3) as u8).collect();
             let slab = Hyperslab { start: &[0, 0], count: &[ROWS, COLUMNS], stride: None };
             let _ = file.put(vars[0], &slab, Some(MemType::I32), &bytes).unwrap();
             let mut code = file.sync().err().map(|error| error.code());
