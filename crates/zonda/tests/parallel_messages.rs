@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda::team::{Team, threads};
 use zonda::{
     CreateOptions, Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions,
-    Reserve, Result, StorageRequest, VarId, VarRef, WriteBehind,
+    Reserve, Result, StorageRequest, VarId, VarRef,
 };
 
 const RANKS: usize = 3;
@@ -129,12 +129,6 @@ fn what_is_refused_says_what_to_do() {
     let told =
         texts(|team, path| defined(team, path).set_collective(VarRef::group(GroupId::ROOT), true));
     all_say(&told, NcError::NotVar, "name each variable");
-    let told = texts(|team, path| {
-        let file = defined(team, path);
-        file.set_write_behind(WriteBehind::Off)?;
-        file.set_write_behind("on".parse().unwrap())
-    });
-    all_say(&told, NcError::Inval, "files of several ranks have no write-behind");
     // What no call can mend is told again by the calls that it keeps from their work.
     let told = texts(|team, path| {
         let file = defined(team, path);

@@ -7,7 +7,7 @@ use zonda_format::{DefineMode, Format, GroupId, Reserve};
 
 use super::error::Result;
 use super::group::Group;
-use crate::{CreateOptions, Dataset, OpenOptions, Persist};
+use crate::{CreateOptions, Dataset, NcError, OpenOptions, Persist};
 
 /// An open file, which is its root [`Group`], too: all that a group can do a file can.
 ///
@@ -94,7 +94,8 @@ impl File {
     /// Enters define mode where the format needs it.
     pub(super) fn define(&self) -> crate::Result<()> {
         if self.needs_define_mode() && !self.dataset.in_define_mode() {
-            self.dataset.redef()?;
+            // Another thread may have come first.
+            unless(self.dataset.redef(), NcError::InDefine)?;
         }
         Ok(())
     }
@@ -102,7 +103,7 @@ impl File {
     /// Leaves define mode where the format needs it.
     pub(super) fn transfer(&self) -> Result<()> {
         if self.needs_define_mode() && self.dataset.is_writable() && self.dataset.in_define_mode() {
-            self.dataset.enddef(Reserve::Default)?;
+            unless(self.dataset.enddef(Reserve::Default), NcError::NotInDefine)?;
         }
         Ok(())
     }
@@ -248,4 +249,9 @@ impl FileOptions {
     pub fn create(&self, path: impl AsRef<Path>) -> Result<File> {
         Ok(File { dataset: Dataset::create(path.as_ref(), &self.create)? })
     }
+}
+
+/// A result that is fine, too, where it is that error.
+fn unless(done: crate::Result<()>, fine: NcError) -> crate::Result<()> {
+    done.or_else(|error| if error.code() == fine { Ok(()) } else { Err(error) })
 }
