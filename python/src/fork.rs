@@ -104,6 +104,10 @@ pub(crate) fn drain_all(py: Python<'_>) {
         for file in files {
             let _ = file.drain();
         }
+        // I/O servers close what the program closed: who runs after it finds whole files.
+        if let Err(error) = zonda::servers::finish() {
+            eprintln!("zonda: {error}");
+        }
         zonda_trace::flush();
     });
 }

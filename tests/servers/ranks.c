@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- *   mpiexec -n N ranks PATH FORMAT STEPS [kill RANK STEP]
+ *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave RANK STEP]
  *
  * Ranks put rows of record variables together, 97 rows divided as they come; one variable goes through a filter, one is put by each rank alone. With
- * `kill` a rank ends itself by SIGKILL after so many steps.
+ * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF.
  */
 #include <mpi.h>
 #include <netcdf.h>
@@ -55,7 +55,11 @@ int main(int argc, char **argv) {
         size_t start[] = {(size_t)step, (size_t)first, 0}, count[] = {1, (size_t)rows, COLUMNS};
         for (int i = 0; i < rows * COLUMNS; i++) values[i] = (float)(100 * step + first + i % 11);
         for (int v = 0; v < 2; v++) CHECK(nc_put_vara_float(file, vars[v], start, count, values));
-        if (rank == who && step == last) kill(getpid(), SIGKILL);
+        if (rank == who && step == last && argv[4][0] == 'k') kill(getpid(), SIGKILL);
+        if (rank == who && step == last) {
+            MPI_Finalize();
+            return 0;
+        }
         if (step % 4 == 3) CHECK(nc_sync(file));
     }
     size_t length = 0;

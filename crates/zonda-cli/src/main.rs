@@ -52,6 +52,7 @@ const READER_GONE: u8 = 128 + 13;
 
 fn main() -> ExitCode {
     end_without_memory();
+    zonda::servers::write_alone();
     let args: Vec<OsString> = std::env::args_os().collect();
     let tool = args.first().and_then(|called| classic::tool(called));
     let word = args.get(1).map(OsString::as_os_str);

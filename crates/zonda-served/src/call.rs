@@ -4,8 +4,10 @@
 //! are in memory.
 
 use serde::{Deserialize, Serialize};
-use zonda_format::{Endianness, FillMode, FilterSpec, GroupId, Reserve, StorageRequest, VarRef};
-use zonda_model::{DimId, Hyperslab, MemType};
+use zonda_format::{
+    Endianness, Error, FillMode, FilterSpec, GroupId, Reserve, Result, StorageRequest, VarRef,
+};
+use zonda_model::{DimId, Hyperslab, MemType, NcError};
 
 use crate::wire;
 
@@ -276,10 +278,12 @@ impl From<Call> for Told {
 
 impl Told {
     /// The call as bytes.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        // A list in memory takes all that is written to it, so there is no error to have.
-        postcard::to_allocvec(self).unwrap_or_default()
+    ///
+    /// # Errors
+    /// `NC_EINTERNAL` for what cannot be written: a defect.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let why = "bug in Zonda: a call for an I/O server that cannot be written";
+        postcard::to_allocvec(self).map_err(|_| Error::because(NcError::Internal, why))
     }
 
     /// What [`Told::encode`] made; `None` for anything else. Takes memory in proportion to the bytes.
@@ -349,7 +353,7 @@ mod tests {
     fn calls_come_as_they_went() {
         for (call, failed) in calls().into_iter().zip([false, true].into_iter().cycle()) {
             let told = Told { call, failed };
-            let bytes = told.encode();
+            let bytes = told.encode().unwrap();
             assert_eq!(Told::decode(&bytes), Some(told.clone()));
             for cut in 0..bytes.len() {
                 assert_eq!(Told::decode(&bytes[..cut]), None, "{told:?}");
@@ -362,13 +366,13 @@ mod tests {
     #[test]
     fn damaged_calls_are_calls_or_none() {
         for call in calls() {
-            let bytes = Told::from(call).encode();
+            let bytes = Told::from(call).encode().unwrap();
             for at in 0..bytes.len() {
                 for other in [0, 1, 0x7f, 0x80, 0xff] {
                     let mut damaged = bytes.clone();
                     damaged[at] = other;
                     if let Some(read) = Told::decode(&damaged) {
-                        assert!(read.encode().len() <= damaged.len() + 16);
+                        assert!(read.encode().unwrap().len() <= damaged.len() + 16);
                     }
                 }
             }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use zonda_convert::{Converted, Encoder};
 use zonda_format::{
-    Access, Dispatch, DispatchWrite, Error, FittingPut, OwnedValues, PutRules, Result, Transfer,
-    Values, VarRef, View,
+    Access, Dispatch, DispatchWrite, Error, FillMode, FittingPut, OwnedValues, PutRules, Result,
+    Transfer, Values, VarRef, View,
 };
+use zonda_model::{MemType, NcError};
 use zonda_slab::Hyperslab;
 
 use crate::call::{Call, OwnedSlab, Told, ValuesForm};
@@ -51,7 +52,7 @@ impl ServedFile {
     ///
     /// # Errors
     /// As [`DispatchWrite::set_fill`].
-    pub fn set_fill_of_copy(&mut self, mode: zonda_format::FillMode) -> Result<()> {
+    pub fn set_fill_of_copy(&mut self, mode: FillMode) -> Result<()> {
         self.writer_of_copy()?.set_fill(mode).map(drop)
     }
 
@@ -59,18 +60,29 @@ impl ServedFile {
         self.copy.writer().ok_or_else(Error::only_read)
     }
 
-    /// Gives what went wrong on the server since the last call.
+    /// Gives what went wrong on the server since the last call. Puts give it, and steps (sync, enddef, close ...). Definitions do not: ranks
+    /// that learn of a failure at different calls would have different ones.
     pub(crate) fn check(&self) -> Result<()> {
         self.line.failure().map_or(Ok(()), Err)
     }
 
-    /// Makes a call in the copy, and tells it if that goes well.
+    /// Makes a step in the copy and tells it, also after a failure, which it gives then: the server brings the steps of ranks together by
+    /// their number.
+    pub(crate) fn step(
+        &mut self,
+        call: impl FnOnce() -> Call,
+        step: impl FnOnce(&mut dyn DispatchWrite) -> Result<()>,
+    ) -> Result<()> {
+        let done = self.define(call, step);
+        self.check().and(done)
+    }
+
+    /// Makes a call in the copy, and tells it with whether it failed there.
     pub(crate) fn define<T>(
         &mut self,
         call: impl FnOnce() -> Call,
         define: impl FnOnce(&mut dyn DispatchWrite) -> Result<T>,
     ) -> Result<T> {
-        self.check()?;
         self.forget_rules();
         let done = define(self.writer_of_copy()?);
         self.tell_of(call(), done)
@@ -82,7 +94,7 @@ impl ServedFile {
         done
     }
 
-    /// The same with values, which `own` has copied.
+    /// The same with values, which are copied with what they point to.
     pub(crate) fn define_with<T>(
         &mut self,
         call: impl FnOnce(ValuesForm) -> Call,
@@ -90,7 +102,6 @@ impl ServedFile {
         nc_type: i32,
         define: impl FnOnce(&mut dyn DispatchWrite, Values<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.check()?;
         self.forget_rules();
         let Values { bytes, fetch } = values;
         let Some(fetch) = fetch else {
@@ -120,7 +131,7 @@ impl ServedFile {
 
     fn tell_owned(&self, told: &Told, owned: &OwnedValues) -> Result<()> {
         self.line.tell(told, owned.written_bytes(), &mut |to| {
-            owned.write_to(to).ok_or_else(|| Error::from(zonda_model::NcError::Internal))
+            owned.write_to(to).ok_or_else(|| Error::from(NcError::Internal))
         })
     }
 
@@ -186,7 +197,7 @@ impl ServedFile {
         let Access { var, slab, mem } = *put.of();
         if values.bytes.len() != put.n_bytes {
             let why = "memory of another length than the selection has";
-            return Err(Error::because(zonda_model::NcError::Inval, why));
+            return Err(Error::because(NcError::Inval, why));
         }
         let rules = self.fits.take();
         let fit = rules.as_ref().and_then(|rules| rules.fit(put));
@@ -194,9 +205,10 @@ impl ServedFile {
         let (Some(rules), Some(fit)) = (rules, fit) else {
             // Only the file can say what becomes of it.
             self.took_part(var);
-            let reply = self.ask_put(var, &slab, mem, values)?;
-            self.take_shape(var, &reply.shape)?;
-            return Ok(reply.converted);
+            let converted = self.ask_put(var, &slab, mem, values)?.converted;
+            let shape = self.line.ask(&Call::Shape { var }, &[])?.shape;
+            self.take_shape(var, &shape)?;
+            return Ok(converted);
         };
         let converted = self.tell_put(var, &rules, &fit, values)?;
         self.took_part(var);
@@ -237,7 +249,7 @@ impl ServedFile {
         &self,
         var: VarRef,
         slab: &Hyperslab<'_>,
-        mem: Option<zonda_model::MemType>,
+        mem: Option<MemType>,
         Values { bytes, fetch }: Values<'_>,
     ) -> Result<Reply> {
         let slab = OwnedSlab::of(slab);
@@ -252,7 +264,7 @@ impl ServedFile {
         };
         let owned = pointers.take(fetch.ok_or_else(no_source)?, bytes)?;
         let mut written = zonda_model::memory::filled(owned.written_bytes(), 0)?;
-        owned.write_to(&mut written).ok_or(zonda_model::NcError::Internal)?;
+        owned.write_to(&mut written).ok_or(NcError::Internal)?;
         let call = Call::Put { var, slab, mem, form: ValuesForm::Owned };
         self.line.ask(&call, &written)
     }
@@ -297,8 +309,5 @@ fn keep(encoder: Option<&Encoder>, given: &[u8], to: &mut [u8]) -> Converted {
 }
 
 fn no_source() -> Error {
-    Error::because(
-        zonda_model::NcError::BadType,
-        "the call does not say where strings and sequences are",
-    )
+    Error::because(NcError::BadType, "the call does not say where strings and sequences are")
 }

@@ -41,6 +41,6 @@ pub struct Reply {
     pub converted: Converted,
     /// Values of a get: as they are in memory, or with what they point to ([`OwnedValues::write_to`](zonda_format::OwnedValues::write_to)).
     pub values: Vec<u8>,
-    /// The lengths that a variable has, after a put or as they were asked for.
+    /// The lengths that a variable has, where they were asked for.
     pub shape: Vec<usize>,
 }

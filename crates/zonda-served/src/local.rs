@@ -64,13 +64,13 @@ impl Line for LocalLine {
     ) -> Result<()> {
         let mut values = zonda_model::memory::filled(n_bytes, 0)?;
         fill(&mut values)?;
-        self.send(Arrived { told: told.encode(), values, reply: None })
+        self.send(Arrived { told: told.encode()?, values, reply: None })
     }
 
     fn ask(&self, call: &Call, values: &[u8]) -> Result<Reply> {
         let (reply, answer) = channel();
         let values = zonda_model::memory::copied(values)?;
-        let told = Told::from(call.clone()).encode();
+        let told = Told::from(call.clone()).encode()?;
         self.send(Arrived { told, values, reply: Some(reply) })?;
         answer.recv().map_err(|_| gone())?
     }

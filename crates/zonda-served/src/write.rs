@@ -91,22 +91,22 @@ impl DispatchWrite for ServedFile {
     }
 
     fn redef(&mut self) -> Result<()> {
-        self.define(|| Call::Redef, |file| file.redef())
+        self.step(|| Call::Redef, |file| file.redef())
     }
 
     fn enddef(&mut self, reserve: Reserve) -> Result<()> {
-        self.define(|| Call::Enddef { reserve }, |file| file.enddef(reserve))
+        self.step(|| Call::Enddef { reserve }, |file| file.enddef(reserve))
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.define(|| Call::Sync, |file| file.sync())
+        self.step(|| Call::Sync, |file| file.sync())
     }
 
     fn end_definitions(&mut self) -> Result<()> {
         self.learn_lengths()?;
         // A get may come here for the lengths alone.
         if self.copy.in_define_mode() {
-            self.define(|| Call::EndDefinitions, |file| file.end_definitions())?;
+            self.step(|| Call::EndDefinitions, |file| file.end_definitions())?;
         }
         Ok(())
     }

@@ -77,10 +77,17 @@ impl Dataset {
     /// Makes a call that a client made on its copy of the definitions.
     ///
     /// # Errors
-    /// Those of the call, unless it failed there, too.
+    /// Those of the call, unless it failed there, too; `NC_EINTERNAL` if it failed there and not here, since the copy is none then.
     pub fn carry_out(&self, told: &Told, values: &[u8]) -> Result<Reply> {
         let done = self.make_call(&told.call, values);
-        if told.failed { Ok(done.unwrap_or_default()) } else { done }
+        match (told.failed, done) {
+            (false, done) => done,
+            (true, Err(_)) => Ok(Reply::default()),
+            (true, Ok(_)) => {
+                let why = "the I/O server made a call that failed in the program, so that their definitions differ";
+                self.named(Err(Error::because(NcError::Internal, why)))
+            }
+        }
     }
 
     fn make_call(&self, call: &Call, values: &[u8]) -> Result<Reply> {
@@ -101,7 +108,7 @@ impl Dataset {
                     true => self.put_with_ranks(*var, put)?,
                     false => put()?,
                 };
-                return Ok(Reply { converted, values: Vec::new(), shape: self.shape_of(*var)? });
+                return Ok(Reply { converted, ..Reply::default() });
             }
             Call::Get { var, slab, mem } => return self.get_for_client(*var, slab, *mem),
             Call::Shape { var } => {

@@ -210,5 +210,7 @@ pub(crate) const SERVER_LOOK_INTERVAL: std::time::Duration = std::time::Duration
 pub(crate) const SERVER_HELLO_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 /// How long a server sleeps at most before it looks whether its client is there.
 pub(crate) const SERVER_SLEEP: std::time::Duration = std::time::Duration::from_millis(100);
+/// Bytes that a call takes in the memory of a server besides its values, about.
+pub(crate) const SERVER_CALL_BYTES: usize = 512;
 /// Bytes of calls of one client that wait in a server besides those in the ring.
 pub(crate) const SERVER_QUEUE_BYTES: usize = 64 << 20;

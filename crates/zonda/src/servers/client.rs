@@ -14,7 +14,7 @@ use zonda_served::Line;
 use zonda_team::{Reduction, Step, Team};
 
 use super::connection::{Connection, ServerLine};
-use super::group::is_server;
+use super::group::writes_alone;
 use super::wire::{Creation, RankOf, What, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -32,7 +32,7 @@ fn sockets() -> Result<Vec<PathBuf>> {
     let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
         return Ok(Vec::new());
     };
-    if is_server() {
+    if writes_alone() {
         return Ok(Vec::new());
     }
     let sockets: Vec<PathBuf> = (0..)

@@ -12,12 +12,17 @@ use super::board::Board;
 use super::session;
 use crate::tuning::SERVER_SLEEP;
 
-/// Set in a server, whose own files are written by itself.
-static IS_SERVER: AtomicBool = AtomicBool::new(false);
+/// Whether this process writes its files by itself, whatever servers there are.
+static WRITES_ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process is a server.
-pub(super) fn is_server() -> bool {
-    IS_SERVER.load(Ordering::Relaxed)
+/// Has this process write its files by itself: a server, and tools that rename what they have made as soon as it is closed.
+pub fn write_alone() {
+    WRITES_ALONE.store(true, Ordering::Relaxed);
+}
+
+/// Whether it does.
+pub(super) fn writes_alone() -> bool {
+    WRITES_ALONE.load(Ordering::Relaxed)
 }
 
 /// Serves the clients that come to a socket, which is made at `path`, until `is_over` and all of them are gone. Gives how many files are not
@@ -28,7 +33,7 @@ pub(super) fn is_server() -> bool {
 /// # Errors
 /// What the system says: where something is at the path, and for paths of more than about 100 bytes.
 pub fn serve(path: &Path, is_over: &AtomicBool, ready: impl FnOnce()) -> io::Result<usize> {
-    IS_SERVER.store(true, Ordering::Relaxed);
+    write_alone();
     let _most = zonda_shared::raise_open_files();
     let listener = Listener::at(path)?;
     let board = Arc::new(Board::new());

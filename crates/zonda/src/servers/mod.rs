@@ -13,7 +13,7 @@ mod work;
 
 pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
-pub use group::serve;
+pub use group::{serve, write_alone};
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";

@@ -8,6 +8,7 @@ use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::gate::Gate;
 use super::wire::What;
+use crate::tuning::SERVER_CALL_BYTES;
 
 /// A call that waits.
 #[derive(Debug)]
@@ -17,6 +18,13 @@ pub(super) struct Waiting {
     pub(super) is_asked: bool,
     /// Its number among the calls that all ranks make, of a file of several ranks.
     pub(super) number: Option<u64>,
+}
+
+impl Waiting {
+    /// Bytes that it takes in memory, about: many small calls take more than their values.
+    fn memory_bytes(&self) -> usize {
+        self.values.len().saturating_add(SERVER_CALL_BYTES)
+    }
 }
 
 /// The calls that wait, in order. One thread adds, one takes.
@@ -35,6 +43,8 @@ struct State {
     calls: VecDeque<Waiting>,
     /// No more will come.
     is_ended: bool,
+    /// None is carried out any more.
+    is_over: bool,
 }
 
 /// What waits of one client.
@@ -105,10 +115,27 @@ impl Queue {
         Queue { state, changed: Condvar::new(), load, is_closing: AtomicBool::new(false) }
     }
 
-    pub(super) fn push(&self, call: Waiting) {
-        self.load.add(call.values.len());
-        self.state.lock().calls.push_back(call);
+    /// Adds a call; gives it back where none are carried out any more.
+    pub(super) fn push(&self, call: Waiting) -> Result<(), Waiting> {
+        let mut state = self.state.lock();
+        if state.is_over {
+            return Err(call);
+        }
+        self.load.add(call.memory_bytes());
+        state.calls.push_back(call);
+        drop(state);
         self.changed.notify_all();
+        Ok(())
+    }
+
+    /// No call is carried out any more. Gives those that waited.
+    pub(super) fn end_work(&self) -> VecDeque<Waiting> {
+        let mut state = self.state.lock();
+        state.is_over = true;
+        let left = std::mem::take(&mut state.calls);
+        drop(state);
+        left.iter().for_each(|call| self.done(call));
+        left
     }
 
     /// The client has closed the file, which is so here when the queue has come to that.
@@ -146,12 +173,15 @@ impl Queue {
             state = self.changed.wait(state);
         };
         drop(state);
-        let is_free = gate.zip(call.number).is_none_or(|(gate, number)| gate.wait_for(number));
-        is_free.then_some(call)
+        if gate.zip(call.number).is_none_or(|(gate, number)| gate.wait_for(number)) {
+            return Some(call);
+        }
+        self.state.lock().calls.push_front(call);
+        None
     }
 
     /// What a call that is over took.
     pub(super) fn done(&self, call: &Waiting) {
-        self.load.take(call.values.len());
+        self.load.take(call.memory_bytes());
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zonda_format::Error;
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_runtime::worker::{self, Purpose};
 use zonda_served::{Call, Reply};
 use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
@@ -42,6 +42,13 @@ impl Client {
             // A client that is gone needs no reply.
             let _ = self.channel.send(&bytes, memory.as_ref().map(std::os::fd::AsFd::as_fd));
         }
+    }
+
+    /// Tells that a call is not carried out, since its file is over.
+    pub(super) fn refuse(&self, file: u64, call: &Waiting) {
+        let why = "the I/O server has ended the file before this call: it could not be made or closed, or another rank ended early";
+        let error = Error::answered(NcError::Io, Answer::Request, why);
+        if call.is_asked { self.reply(Err(error)) } else { self.fail(file, &error) }
     }
 
     /// Tells what went wrong with a call that was told.
@@ -178,7 +185,10 @@ impl Session {
                     self.board.begin_close(&to.path);
                     to.queue.begin_close();
                 }
-                to.queue.push(Waiting { what, values: all, is_asked, number });
+                let call = Waiting { what, values: all, is_asked, number };
+                if let Err(call) = to.queue.push(call) {
+                    self.client.refuse(file, &call);
+                }
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! One file of one client: its calls are carried out, one after the other.
 
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,13 +34,15 @@ impl FileWork {
     /// Creates the file, and carries calls out until it is closed or the client has ended. Of a file of several ranks all of these do so, as a
     /// team.
     pub(super) fn run(self, rank: Option<(&threads::Threads, &Gate)>) {
-        match self.create(rank.map(|(team, _)| team)) {
+        match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
                 self.carry_out(&dataset, rank.map(|(_, gate)| gate));
             }
             Err(error) => self.client.reply(Err(error)),
         }
+        // The client may wait for a reply.
+        self.queue.end_work().iter().for_each(|call| self.client.refuse(self.file, call));
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
@@ -60,7 +63,7 @@ impl FileWork {
         while let Some(call) = self.queue.next(gate) {
             let Waiting { what, values, is_asked, .. } = &call;
             let done = match what {
-                What::Call(told) => dataset.carry_out(told, values),
+                What::Call(told) => whole(|| dataset.carry_out(told, values)),
                 _ => Err(NcError::Internal.into()),
             };
             match done {
@@ -80,7 +83,8 @@ impl FileWork {
             }
         }
         // The client ended without closing it.
-        let ended = if gate.is_some() { dataset.close() } else { dataset.drain() };
+        let end = || if gate.is_some() { dataset.close() } else { dataset.drain() };
+        let ended = whole(end);
         if let Err(error) = ended {
             self.say(&mut has_failed, &error);
         }
@@ -94,4 +98,12 @@ impl FileWork {
             let _ = writeln!(std::io::stderr().lock(), "zonda iod: {error}");
         }
     }
+}
+
+/// A call of the engine, of which a panic is an error: the client waits for what becomes of it.
+fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the panic was is on standard error.
+    let why = "bug in Zonda: an I/O server panicked in a call";
+    let panicked = |_| Err(Error::because(NcError::Internal, why));
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(panicked)
 }
