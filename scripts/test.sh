@@ -123,7 +123,7 @@ needs() {
 
 logs=out/test
 mkdir -p "$logs"
-passed=0 failed=0
+passed=0 failed=0 said=()
 # Of stages that run: names by process, when they began, and what they have for themselves.
 declare -A running=() began=() taken=()
 
@@ -163,9 +163,17 @@ finish() {
     printf '%s %-12s %5d s, busy %5s s  %s\n' "$result" "$name" $(($(date +%s) - began[$name])) "$(busy "$name")" \
         "$(summary "$name" "$logs/$name.log")"
     if [ "$result" = FAIL ]; then
-        tail -n 60 "$logs/$name.log" | sed 's/^/       | /'
+        said+=("$name")
+        faults "$name" 40
+        tail -n 20 "$logs/$name.log" | sed 's/^/       | /'
         echo "       | (all of it: $logs/$name.log)"
     fi
+}
+
+# The lines of a failed stage that say what is wrong, at most so many.
+faults() {
+    grep -E '^([Ff][Aa][Ii][Ll]|test .* FAILED|error[[::]|thread .* panicked|---- .* stdout|Traceback|[0-9.]+ s, out of time)' "$logs/$1.log" |
+        head -n "$2" | cut -c 1-500 | sed "s/^/       $1: /"
 }
 
 # The first stage of those to come that can run beside those that do; empty if there is none. What one has to wait for
@@ -199,6 +207,8 @@ while [ ${#stages[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
     for other in "${stages[@]}"; do [ "$other" = "$name" ] || rest+=("$other"); done
     stages=("${rest[@]}")
 done
+# Once more where they are found: the last lines of a long output.
+for name in "${said[@]}"; do faults "$name" 8; done
 printf 'all stages %10d s\n' $(($(date +%s) - whole))
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -44,10 +44,3 @@ pub(crate) const SLEEP_GROWTH: u32 = 105;
 
 /// How often a line says that a rank waits. No row: it is for people.
 pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
-
-/// What counts of the time between two tests: a process that was stopped meanwhile has not waited for others. No row: as
-/// [`SAY_EVERY`].
-pub(crate) const LONGEST_LOOK: Duration = Duration::from_secs(1);
-
-/// How many ranks such a line names. No row: as [`SAY_EVERY`].
-pub(crate) const RANKS_NAMED: usize = 16;

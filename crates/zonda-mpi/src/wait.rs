@@ -2,13 +2,10 @@
 
 use crate::flight::{Fault, Flight, Landed};
 use crate::settings::Settings;
-use crate::tuning::{
-    FIRST_SLEEP, LONGEST_LOOK, LONGEST_SLEEP, RANKS_NAMED, SLEEP_GROWTH, SPINS, SPINS_CROWDED,
-    YIELDS,
-};
+use crate::tuning::{FIRST_SLEEP, LONGEST_SLEEP, SLEEP_GROWTH, SPINS, SPINS_CROWDED, YIELDS};
 use std::io::Write;
-use std::time::{Duration, Instant};
-use zonda_team::Step;
+use std::time::Duration;
+use zonda_team::{Step, WaitClock, named_ranks};
 use zonda_trace::{Args, EventKind};
 
 /// What to do before the next test.
@@ -77,22 +74,22 @@ impl Waiter {
     pub(crate) fn wait(&self, step: Step<'_>, mut flight: Flight) -> Result<Landed, Ended> {
         let _span = zonda_trace::span(EventKind::WaitRanks, Args::default);
         let mut pace = Pace::new(self.is_crowded);
-        let mut clock: Option<Clock> = None;
+        let mut clock: Option<WaitClock> = None;
         while !flight.is_over()? {
             match pace.next() {
                 Pause::None => continue,
                 Pause::Yield => std::thread::yield_now(),
                 Pause::Sleep(time) => std::thread::sleep(time),
             }
-            let clock = clock.get_or_insert_with(|| Clock::new(&self.settings));
-            clock.look();
-            if self.settings.timeout.is_some_and(|timeout| clock.waited >= timeout) {
-                let whom = whom(&flight.waits_for()?);
-                return Err(Ended::TimedOut { waited: clock.waited, whom });
+            let clock = clock.get_or_insert_with(|| WaitClock::new(self.settings.say_every));
+            let waited = clock.look();
+            if self.settings.timeout.is_some_and(|timeout| waited >= timeout) {
+                let whom = named_ranks(&flight.waits_for()?);
+                return Err(Ended::TimedOut { waited, whom });
             }
-            if clock.has_to_say(&self.settings) {
+            if clock.has_to_say() {
                 let ranks = flight.waits_for()?;
-                let line = line(self.rank, clock.waited, step, &ranks);
+                let line = line(self.rank, waited, step, &ranks);
                 // In one piece, since other ranks write there, too. A program whose standard error is closed still runs.
                 let _ = std::io::stderr().lock().write_all(line.as_bytes());
             }
@@ -102,49 +99,9 @@ impl Waiter {
     }
 }
 
-/// How long a wait has been.
-#[derive(Debug)]
-struct Clock {
-    looked: Instant,
-    waited: Duration,
-    say_at: Duration,
-}
-
-impl Clock {
-    fn new(settings: &Settings) -> Clock {
-        Clock { looked: Instant::now(), waited: Duration::ZERO, say_at: settings.say_every }
-    }
-
-    /// Counts the time since the last look, but not that in which the process was stopped.
-    fn look(&mut self) {
-        let now = Instant::now();
-        self.waited += now.duration_since(self.looked).min(LONGEST_LOOK);
-        self.looked = now;
-    }
-
-    fn has_to_say(&mut self, settings: &Settings) -> bool {
-        let has = self.waited >= self.say_at;
-        if has {
-            self.say_at = self.waited + settings.say_every;
-        }
-        has
-    }
-}
-
-/// Ranks by their numbers, none where it is not known which ones.
-fn whom(ranks: &[usize]) -> String {
-    let named: Vec<String> = ranks.iter().take(RANKS_NAMED).map(usize::to_string).collect();
-    match (ranks.len(), ranks.len() - named.len()) {
-        (0, _) => String::from("other ranks"),
-        (1, _) => format!("rank {}", named[0]),
-        (_, 0) => format!("ranks {}", named.join(", ")),
-        (_, more) => format!("ranks {} and {more} more", named.join(", ")),
-    }
-}
-
 /// What is said of a rank that waits; `ranks` are those it waits for.
 fn line(rank: usize, waited: Duration, step: Step<'_>, ranks: &[usize]) -> String {
-    let who = whom(ranks);
+    let who = named_ranks(ranks);
     let Step { call, file } = step;
     let seconds = waited.as_secs();
     format!("zonda: rank {rank} has waited {seconds} s in {call} of {file} for {who}\n")
@@ -175,33 +132,10 @@ mod tests {
     fn what_is_said() {
         let step = Step { call: "nc_enddef", file: "/x/y.nc" };
         let waited = Duration::from_millis(60_700);
-        for (ranks, who) in [
-            (vec![], "other ranks"),
-            (vec![4], "rank 4"),
-            (vec![1, 4], "ranks 1, 4"),
-            (
-                (0..20).collect(),
-                "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 4 more",
-            ),
-        ] {
+        for (ranks, who) in [(vec![], "other ranks"), (vec![1, 4], "ranks 1, 4")] {
             let expected =
                 format!("zonda: rank 3 has waited 60 s in nc_enddef of /x/y.nc for {who}\n");
             assert_eq!(line(3, waited, step, &ranks), expected);
         }
-    }
-
-    #[test]
-    fn a_line_each_time_as_much_has_passed() {
-        let mut settings = Settings::from_environment();
-        settings.say_every = Duration::from_secs(60);
-        let mut clock = Clock::new(&settings);
-        let mut said = Vec::new();
-        for second in 0..200 {
-            clock.waited = Duration::from_secs(second);
-            if clock.has_to_say(&settings) {
-                said.push(second);
-            }
-        }
-        assert_eq!(said, [60, 120, 180]);
     }
 }

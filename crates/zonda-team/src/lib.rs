@@ -14,6 +14,7 @@ mod agreement;
 pub mod algorithms;
 mod alone;
 pub mod model;
+mod patience;
 mod telling;
 pub mod threads;
 pub mod traffic;
@@ -23,6 +24,7 @@ use std::time::Duration;
 
 pub use agreement::{Agreed, Differing, Mine, agree, agree_and_reduce};
 pub use alone::Alone;
+pub use patience::{WaitClock, named_ranks};
 pub use telling::tell_all;
 pub use traffic::{Count, Kind, Traffic};
 

@@ -24,3 +24,12 @@ pub(crate) const MOST_DESCRIPTION_BYTES: usize = 1024;
 /// Bytes that all ranks tell all others by a reduction, at most; more go by a gather and a broadcast. A reduction carries all of them in each of its rounds, and
 /// so many are sent in the time of a message. Row: `deflate` with 8 ranks of `bench/parallel.py`.
 pub(crate) const TELL_BY_REDUCTION_BYTES: usize = 4096;
+
+/// How often a line says that a rank of a real team waits. No row: it is for people.
+pub(crate) const SAY_EVERY: Duration = Duration::from_secs(60);
+
+/// What counts of the time between two looks: a process that was stopped meanwhile has not waited for others. No row: as [`SAY_EVERY`].
+pub(crate) const LONGEST_LOOK: Duration = Duration::from_secs(1);
+
+/// How many ranks such a line names. No row: as [`SAY_EVERY`].
+pub(crate) const RANKS_NAMED: usize = 16;

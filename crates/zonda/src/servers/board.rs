@@ -51,10 +51,11 @@ struct Seats {
 }
 
 impl Team {
-    fn new(size: usize) -> Team {
+    fn new(path: &Path, size: usize) -> Team {
         let work = (0..size).map(|_| None).collect();
         let seats = Mutex::ranked(Rank::Settings, Seats { work, is_given_up: false });
-        Team { gate: Gate::new(size), size, seats, taken: Condvar::new() }
+        let gate = Gate::new(path, size, zonda_mpi::Settings::from_environment().timeout);
+        Team { gate, size, seats, taken: Condvar::new() }
     }
 
     /// Brings the work of a rank.
@@ -121,11 +122,16 @@ impl Board {
         }
     }
 
-    /// The team of that name, and whether this rank is the first to ask.
+    /// The team of that name, which writes a file, and whether this rank is the first to ask.
     ///
     /// # Errors
     /// `InvalidData` for another size than other ranks say, or an impossible one.
-    pub(super) fn team(&self, name: [u64; 2], size: usize) -> io::Result<(Arc<Team>, bool)> {
+    pub(super) fn team(
+        &self,
+        name: [u64; 2],
+        size: usize,
+        path: &Path,
+    ) -> io::Result<(Arc<Team>, bool)> {
         let mut state = self.state.lock();
         if let Some(team) = state.teams.get(&name) {
             let is_same = team.size == size;
@@ -134,7 +140,7 @@ impl Board {
         if !(1..=MOST_RANKS).contains(&size) {
             return Err(no_team());
         }
-        let team = Arc::new(Team::new(size));
+        let team = Arc::new(Team::new(path, size));
         state.teams.insert(name, Arc::clone(&team));
         Ok((team, true))
     }

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use zonda_format::Error;
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::gate::Gate;
-use super::wire::What;
+use super::wire::{SentError, What};
 use crate::tuning::SERVER_CALL_BYTES;
 
 /// A call that waits.
@@ -45,6 +46,8 @@ struct State {
     is_ended: bool,
     /// None is carried out any more.
     is_over: bool,
+    /// Why no more are carried out, where it is not the client who ended.
+    why: Option<SentError>,
 }
 
 /// What waits of one client.
@@ -59,6 +62,8 @@ struct LoadState {
     bytes: usize,
     /// Files that the client has closed and that are not closed here yet.
     n_closing: usize,
+    /// Threads of the client that wait for this server.
+    n_waiting: usize,
 }
 
 impl Load {
@@ -83,9 +88,28 @@ impl Load {
 
     fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) {
         let mut state = self.state.lock();
+        state.n_waiting += 1;
         while !is_so(&state) {
             state = self.less.wait(state);
         }
+        state.n_waiting -= 1;
+    }
+
+    /// Does what the client waits for.
+    pub(super) fn while_waiting<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.begin_wait();
+        let done = work();
+        self.end_wait();
+        done
+    }
+
+    fn begin_wait(&self) {
+        self.state.lock().n_waiting += 1;
+    }
+
+    fn end_wait(&self) {
+        let mut state = self.state.lock();
+        state.n_waiting = state.n_waiting.saturating_sub(1);
     }
 
     pub(super) fn begin_close(&self) {
@@ -122,20 +146,28 @@ impl Queue {
             return Err(call);
         }
         self.load.add(call.memory_bytes());
+        if call.is_asked {
+            self.load.begin_wait();
+        }
         state.calls.push_back(call);
         drop(state);
         self.changed.notify_all();
         Ok(())
     }
 
-    /// No call is carried out any more. Gives those that waited.
-    pub(super) fn end_work(&self) -> VecDeque<Waiting> {
+    /// No call is carried out any more. Gives those that waited, and why, where it is not the client who ended.
+    pub(super) fn end_work(&self) -> (VecDeque<Waiting>, Option<SentError>) {
         let mut state = self.state.lock();
         state.is_over = true;
-        let left = std::mem::take(&mut state.calls);
+        let left = (std::mem::take(&mut state.calls), state.why.clone());
         drop(state);
-        left.iter().for_each(|call| self.done(call));
+        left.0.iter().for_each(|call| self.done(call));
         left
+    }
+
+    /// Whether the client waits for this server.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.load.state.lock().n_waiting > 0
     }
 
     /// The client has closed the file, which is so here when the queue has come to that.
@@ -160,8 +192,17 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// No more are carried out, though the client is there.
+    pub(super) fn end_because(&self, error: &Error) {
+        let mut state = self.state.lock();
+        state.is_ended = true;
+        state.why.get_or_insert_with(|| error.into());
+        drop(state);
+        self.changed.notify_all();
+    }
+
     /// The next call; `None` where no more will come. Of a file of several ranks only what all ranks have told, once one of them has ended.
-    pub(super) fn next(&self, gate: Option<&Gate>) -> Option<Waiting> {
+    pub(super) fn next(&self, gate: Option<(&Gate, usize)>) -> Option<Waiting> {
         let mut state = self.state.lock();
         let call = loop {
             if let Some(call) = state.calls.pop_front() {
@@ -173,7 +214,7 @@ impl Queue {
             state = self.changed.wait(state);
         };
         drop(state);
-        if gate.zip(call.number).is_none_or(|(gate, number)| gate.wait_for(number)) {
+        if gate.zip(call.number).is_none_or(|((gate, rank), number)| gate.wait_for(rank, number)) {
             return Some(call);
         }
         self.state.lock().calls.push_front(call);
@@ -183,5 +224,8 @@ impl Queue {
     /// What a call that is over took.
     pub(super) fn done(&self, call: &Waiting) {
         self.load.take(call.memory_bytes());
+        if call.is_asked {
+            self.load.end_wait();
+        }
     }
 }

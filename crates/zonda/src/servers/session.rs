@@ -15,7 +15,7 @@ use zonda_team::threads;
 use super::board::{Board, Team};
 use super::connection::notice_of;
 use super::queue::{Load, Queue, Waiting};
-use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, What};
+use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
 use crate::tuning::{SERVER_QUEUE_BYTES, SERVER_SLEEP};
@@ -45,15 +45,16 @@ impl Client {
     }
 
     /// Tells that a call is not carried out, since its file is over.
-    pub(super) fn refuse(&self, file: u64, call: &Waiting) {
-        let why = "the I/O server has ended the file before this call: it could not be made or closed, or another rank ended early";
-        let error = Error::answered(NcError::Io, Answer::Request, why);
-        if call.is_asked { self.reply(Err(error)) } else { self.fail(file, &error) }
+    pub(super) fn refuse(&self, file: u64, call: &Waiting, why: Option<&SentError>) {
+        let text = "the I/O server has ended the file before this call: it could not be made or closed, or another rank ended early";
+        let over = || Error::answered(NcError::Io, Answer::Request, text);
+        let error = why.map_or_else(over, SentError::error);
+        if call.is_asked { self.reply(Err(error)) } else { self.fail(file, (&error).into()) }
     }
 
     /// Tells what went wrong with a call that was told.
-    pub(super) fn fail(&self, file: u64, error: &Error) {
-        let notice = Notice::Failure { file, error: error.into() };
+    pub(super) fn fail(&self, file: u64, error: SentError) {
+        let notice = Notice::Failure { file, error };
         if let Ok(bytes) = wire::encode(&notice) {
             // The failure is on standard error, too.
             let _ = self.channel.send(&bytes, None);
@@ -155,7 +156,7 @@ impl Session {
                     )
                 });
                 match path {
-                    Some(path) => self.board.wait_for(&path),
+                    Some(path) => self.load.while_waiting(|| self.board.wait_for(&path)),
                     None => self.load.wait_closed(),
                 }
                 self.client.reply(Ok(Reply::default()));
@@ -170,7 +171,7 @@ impl Session {
                     let error = Error::because(NcError::BadId, why);
                     match is_asked {
                         true => self.client.reply(Err(error)),
-                        false => self.client.fail(file, &error),
+                        false => self.client.fail(file, (&error).into()),
                     }
                     return Ok(());
                 };
@@ -187,7 +188,7 @@ impl Session {
                 }
                 let call = Waiting { what, values: all, is_asked, number };
                 if let Err(call) = to.queue.push(call) {
-                    self.client.refuse(file, &call);
+                    self.client.refuse(file, &call, None);
                 }
             }
         }
@@ -226,7 +227,8 @@ impl Session {
     /// Gives the work of a rank to the team of its file, whose threads the first rank starts.
     fn sit_down(&mut self, of: RankOf, work: FileWork) -> io::Result<Arc<Team>> {
         let RankOf { team: name, rank, size } = of;
-        let (team, is_first) = self.board.team(name, size)?;
+        let (team, is_first) = self.board.team(name, size, &work.path)?;
+        team.gate.enter(rank, &work.queue);
         team.sit_down(rank, work)?;
         if is_first {
             let (of_thread, board) = (Arc::clone(&team), Arc::clone(&self.board));

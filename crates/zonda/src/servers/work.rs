@@ -37,12 +37,19 @@ impl FileWork {
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
-                self.carry_out(&dataset, rank.map(|(_, gate)| gate));
+                self.carry_out(&dataset, rank.map(|(team, gate)| (gate, team.rank())));
             }
             Err(error) => self.client.reply(Err(error)),
         }
+        let (left, why) = self.queue.end_work();
+        if let Some(why) = &why {
+            self.client.fail(self.file, why.clone());
+            if rank.is_some_and(|(team, _)| team.rank() == 0) {
+                self.say(&mut false, &why.error());
+            }
+        }
         // The client may wait for a reply.
-        self.queue.end_work().iter().for_each(|call| self.client.refuse(self.file, call));
+        left.iter().for_each(|call| self.client.refuse(self.file, call, why.as_ref()));
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
@@ -58,7 +65,7 @@ impl FileWork {
         }
     }
 
-    fn carry_out(&self, dataset: &Dataset, gate: Option<&Gate>) {
+    fn carry_out(&self, dataset: &Dataset, gate: Option<(&Gate, usize)>) {
         let mut has_failed = false;
         while let Some(call) = self.queue.next(gate) {
             let Waiting { what, values, is_asked, .. } = &call;
@@ -70,7 +77,7 @@ impl FileWork {
                 done if *is_asked => self.client.reply(done),
                 Ok(_) => {}
                 Err(error) => {
-                    self.client.fail(self.file, &error);
+                    self.client.fail(self.file, (&error).into());
                     self.say(&mut has_failed, &error);
                 }
             }
