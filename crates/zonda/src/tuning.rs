@@ -214,3 +214,8 @@ pub(crate) const SERVER_SLEEP: std::time::Duration = std::time::Duration::from_m
 pub(crate) const SERVER_CALL_BYTES: usize = 512;
 /// Bytes of calls of one client that wait in a server besides those in the ring.
 pub(crate) const SERVER_QUEUE_BYTES: usize = 64 << 20;
+
+/// Most bytes of a message of MPI to a server: what the server has in memory twice for a while.
+pub(crate) const SERVER_MESSAGE_BYTES: usize = 16 << 20;
+/// Most bytes of messages of MPI from a client to a server that the server has not taken: as many as wait in a ring.
+pub(crate) const SERVER_MESSAGES_BYTES: u64 = 128 << 20;
