@@ -79,6 +79,8 @@ def model(options, counts, scratch):
             counts.attempt("killed server %s" % fmt, killed_server, program, scratch, fmt)
         if options.wants("full device %s" % fmt):
             counts.attempt("full device %s" % fmt, full_device, program, scratch, fmt)
+        if options.wants("room again %s" % fmt):
+            counts.attempt("room again %s" % fmt, room_again, program, scratch, fmt)
     if options.wants("no folder"):
         counts.attempt("no folder", no_folder, program, scratch)
     if options.wants("no servers"):
@@ -155,11 +157,31 @@ def killed_server(program, scratch, fmt):
 def full_device(program, scratch, fmt):
     """The program is told, nothing hangs, and the command says that the file is not whole."""
     path = scratch / "other.nc"
-    done = served("groups=1", [program, path, fmt, "30", "300"], rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:20+:enospc,file"))
-    if done.returncode == 0:
-        raise Wrong("ends with 0: %r" % done.stderr)
-    if " 28 " not in done.stdout and "28" not in done.stderr and "space" not in done.stderr:
-        raise Wrong("says %r and %r" % (done.stdout[-300:], done.stderr[-300:]))
+    for steps, rows in (("30", "300"), ("12", "20000")):
+        env = rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:20+:enospc,file", ZONDA_FULL_DEVICE_WAIT="3")
+        done = served("groups=1", [program, path, fmt, steps, rows], env)
+        if done.returncode == 0:
+            raise Wrong("ends with 0: %r" % done.stderr)
+        if "space" not in done.stderr or "tries again for up to 3 s" not in done.stderr:
+            raise Wrong("says %r and %r" % (done.stdout[-300:], done.stderr[-300:]))
+
+
+def room_again(program, scratch, fmt):
+    """A device that is full for a while: the program is told at most, and the file is that of a device with room."""
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, fmt, 6, 300)
+    n_told = 0
+    for number in range(1, 60, 7):
+        env = rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:%d:enospc,file" % number)
+        done = served("groups=1", [program, other, fmt, "6", "300"], env)
+        calls = {line.split()[0] for line in done.stdout.splitlines()}
+        is_told = "tries again" in done.stderr
+        n_told += is_told
+        if calls - {"nc_put_vara_float", "nc_close(file)"} or (done.returncode != 0) != bool(calls) or calls and not is_told:
+            raise Wrong("write %d: ends with %s and says %r %r" % (number, done.returncode, done.stdout, done.stderr))
+        alike(one, other)
+    if not n_told:
+        raise Wrong("no device was full")
 
 
 def no_folder(program, scratch):
@@ -274,9 +296,9 @@ def killed_beside_servers(launch, mpi, program, scratch):
 
 def refused_servers(launch, mpi, program, scratch):
     env = launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
-    words = [program, scratch / "no.nc", "5", "1", "servers"]
-    for n, arguments, why in ((3, ["groups=3"], "3 ranks are too few"), (2, ["groups=x"], "groups=x: no number"), (2, ["size=2"], "one server"),
-                              (2, ["groups=1", ":", "-n", "1", *words, "groups=2"], "something else")):  # fmt: skip
+    words = [program, scratch / "no.nc", "5", "1"]
+    for n, arguments, why in ((3, ["servers", "groups=3"], "3 ranks are too few"), (2, ["servers", "groups=x"], "groups=x: no number"), (2, ["servers", "size=2"], "one server"),
+                              (3, ["twice", "groups=1"], "called before"), (2, ["servers", "groups=1", ":", "-n", "1", *words, "servers", "groups=2"], "something else")):  # fmt: skip
         done = rig.run(launch.command(mpi, n, [*words, *arguments]), env, seconds=SECONDS)
         if done.returncode == 0 or why not in done.stdout or "-36" not in done.stdout:
             raise Wrong("%s ends with %s and says %r" % (arguments, done.returncode, done.stdout[-400:]))

@@ -90,6 +90,26 @@ impl Dataset {
         }
     }
 
+    /// As [`Dataset::carry_out`], of a call that found no room on the device: again, or, where the definitions are changed and only the commit of that failed, the commit.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn carry_out_again(&self, told: &Told, values: &[u8]) -> Result<Reply> {
+        let is_made = match told.call {
+            Call::Enddef { .. } | Call::EndDefinitions => !self.in_define_mode(),
+            Call::Redef => self.in_define_mode(),
+            Call::Put { .. }
+            | Call::CheckPut { .. }
+            | Call::TakePart { .. }
+            | Call::Sync
+            | Call::Drain
+            | Call::Close
+            | Call::Abort => false,
+            _ => true,
+        };
+        if is_made { self.sync().map(|()| Reply::default()) } else { self.carry_out(told, values) }
+    }
+
     fn make_call(&self, call: &Call, values: &[u8]) -> Result<Reply> {
         let done = match call {
             Call::CheckPut { var, slab, mem } => {

@@ -11,6 +11,7 @@ mod memory_way;
 mod message_way;
 mod post_office;
 mod queue;
+mod room;
 mod session;
 mod way;
 mod wire;

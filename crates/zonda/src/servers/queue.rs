@@ -37,6 +37,8 @@ pub(super) struct Queue {
     load: Arc<Load>,
     /// The client has closed the file.
     is_closing: AtomicBool,
+    /// Its device is full, and a call is made again and again.
+    is_full: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +66,8 @@ struct LoadState {
     n_closing: usize,
     /// Threads of the client that wait for this server.
     n_waiting: usize,
+    /// Files whose device is full.
+    n_full: usize,
 }
 
 impl Load {
@@ -76,9 +80,15 @@ impl Load {
         self.state.lock().bytes
     }
 
-    /// Waits until less than so many bytes wait.
+    /// Waits until less than so many bytes wait, or a device is full: then nobody knows how long that takes.
     pub(super) fn wait_below(&self, most: usize) {
-        self.wait_until(|state| state.bytes < most);
+        self.wait_until(|state| state.bytes < most || state.n_full > 0);
+    }
+
+    fn note_full(&self, is_full: bool) {
+        let mut state = self.state.lock();
+        state.n_full = if is_full { state.n_full + 1 } else { state.n_full.saturating_sub(1) };
+        self.less.notify_all();
     }
 
     /// Waits until all files are closed that the client has closed.
@@ -136,7 +146,13 @@ impl Load {
 impl Queue {
     pub(super) fn new(load: Arc<Load>) -> Queue {
         let state = Mutex::ranked(Rank::Queue, State::default());
-        Queue { state, changed: Condvar::new(), load, is_closing: AtomicBool::new(false) }
+        Queue {
+            state,
+            changed: Condvar::new(),
+            load,
+            is_closing: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+        }
     }
 
     /// Adds a call; gives it back where none are carried out any more.
@@ -168,6 +184,18 @@ impl Queue {
     /// Whether the client waits for this server.
     pub(super) fn is_waited_for(&self) -> bool {
         self.load.state.lock().n_waiting > 0
+    }
+
+    /// Notes whether the device of the file is full.
+    pub(super) fn set_full(&self, is_full: bool) {
+        if self.is_full.swap(is_full, Ordering::AcqRel) != is_full {
+            self.load.note_full(is_full);
+        }
+    }
+
+    /// Whether values of a further put can not be kept: the device is full, and so is the memory for what waits for it.
+    pub(super) fn is_overfull(&self, most: usize) -> bool {
+        self.is_full.load(Ordering::Acquire) && self.load.bytes() >= most
     }
 
     /// The client has closed the file, which is so here when the queue has come to that.

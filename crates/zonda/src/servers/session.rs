@@ -8,7 +8,7 @@ use std::sync::Arc;
 use zonda_format::Error;
 use zonda_model::{Answer, NcError};
 use zonda_runtime::worker::{self, Purpose};
-use zonda_served::{Call, Reply};
+use zonda_served::{Call, Reply, Told};
 use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
 use zonda_team::threads;
 
@@ -186,13 +186,35 @@ impl Session {
                     self.board.begin_close(&to.path);
                     to.queue.begin_close();
                 }
-                let call = Waiting { what, values: all, is_asked, number };
+                let mut call = Waiting { what, values: all, is_asked, number };
+                if to.queue.is_overfull(SERVER_QUEUE_BYTES)
+                    && self.leave_out_values(file, &mut call)
+                    && to.rank.is_none()
+                {
+                    return Ok(());
+                }
                 if let Err(call) = to.queue.push(call) {
                     self.client.refuse(file, &call, None);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Leaves out the values of a put that was told, since there is no memory for them: those before wait for room on the device. Ranks take part in it all the
+    /// same. Whether it is such a put.
+    fn leave_out_values(&self, file: u64, call: &mut Waiting) -> bool {
+        let What::Call(Told { call: Call::Put { var, .. }, .. }) = call.what else { return false };
+        if call.is_asked {
+            return false;
+        }
+        let why = "no room on the device, and no memory for more that waits for it: the I/O server has left out a put";
+        let error = Error::answered(NcError::System(ENOSPC), Answer::System, why);
+        self.client.fail(file, (&error).into());
+        self.board.note_failed();
+        call.what = What::Call(Call::TakePart { var }.into());
+        call.values = Vec::new();
+        true
     }
 
     fn create(&mut self, file: u64, creation: Creation) {
@@ -268,5 +290,7 @@ impl Session {
     }
 }
 
+/// `ENOSPC` of Linux.
+const ENOSPC: i32 = 28;
 /// Of the thread of a rank, which runs the whole engine.
 const STACK_BYTES: usize = 2 << 20;

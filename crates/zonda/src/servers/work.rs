@@ -13,6 +13,7 @@ use zonda_team::{Team, threads};
 use super::board::Board;
 use super::gate::Gate;
 use super::queue::{Queue, Waiting};
+use super::room::{Attempt, Room};
 use super::session::Client;
 use super::wire::What;
 use crate::dataset::Dataset;
@@ -37,7 +38,7 @@ impl FileWork {
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
-                self.carry_out(&dataset, rank.map(|(team, gate)| (gate, team.rank())));
+                self.carry_out(&dataset, rank);
             }
             Err(error) => self.client.reply(Err(error)),
         }
@@ -65,12 +66,22 @@ impl FileWork {
         }
     }
 
-    fn carry_out(&self, dataset: &Dataset, gate: Option<(&Gate, usize)>) {
-        let mut has_failed = false;
+    fn carry_out(&self, dataset: &Dataset, rank: Option<(&threads::Threads, &Gate)>) {
+        let gate = rank.map(|(team, gate)| (gate, team.rank()));
+        let (mut has_failed, mut room) = (false, Room::default());
         while let Some(call) = self.queue.next(gate) {
-            let Waiting { what, values, is_asked, .. } = &call;
+            let Waiting { what, values, is_asked, number } = &call;
+            let team = rank.filter(|_| number.is_some()).map(|(team, _)| team as &dyn Team);
+            let attempt = Attempt { queue: &self.queue, is_asked: *is_asked, team };
+            let tell = |error: &Error| self.client.fail(self.file, error.into());
             let done = match what {
-                What::Call(told) => whole(|| dataset.carry_out(told, values)),
+                What::Call(told) => {
+                    let mut is_again = false;
+                    room.make(&attempt, tell, || match std::mem::replace(&mut is_again, true) {
+                        false => whole(|| dataset.carry_out(told, values)),
+                        true => whole(|| dataset.carry_out_again(told, values)),
+                    })
+                }
                 _ => Err(NcError::Internal.into()),
             };
             match done {
@@ -91,7 +102,9 @@ impl FileWork {
         }
         // The client ended without closing it.
         let end = || if gate.is_some() { dataset.close() } else { dataset.drain() };
-        let ended = whole(end);
+        let team = rank.map(|(team, _)| team as &dyn Team);
+        let attempt = Attempt { queue: &self.queue, is_asked: false, team };
+        let ended = room.make(&attempt, |_| {}, || whole(end));
         if let Err(error) = ended {
             self.say(&mut has_failed, &error);
         }
