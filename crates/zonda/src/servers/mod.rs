@@ -6,14 +6,18 @@ mod client;
 mod connection;
 mod gate;
 mod group;
+mod members;
 mod queue;
 mod session;
+mod spec;
+mod team;
 mod wire;
 mod work;
 
 pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use group::{serve, write_alone};
+pub use spec::ServersSpec;
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";
