@@ -7,12 +7,15 @@ mod connection;
 mod extra_ranks;
 mod gate;
 mod group;
+mod members;
 mod memory_way;
 mod message_way;
 mod post_office;
 mod queue;
 mod room;
 mod session;
+mod spec;
+mod team;
 mod way;
 mod wire;
 mod work;
@@ -21,6 +24,7 @@ pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use extra_ranks::divide_ranks;
 pub use group::{serve, write_alone};
+pub use spec::ServersSpec;
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";

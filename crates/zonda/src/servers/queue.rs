@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_format::Error;
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::gate::Gate;
@@ -221,10 +220,10 @@ impl Queue {
     }
 
     /// No more are carried out, though the client is there.
-    pub(super) fn end_because(&self, error: &Error) {
+    pub(super) fn end_because(&self, why: &SentError) {
         let mut state = self.state.lock();
         state.is_ended = true;
-        state.why.get_or_insert_with(|| error.into());
+        state.why.get_or_insert_with(|| why.clone());
         drop(state);
         self.changed.notify_all();
     }

@@ -10,11 +10,11 @@ use zonda_model::{Answer, NcError};
 use zonda_runtime::worker::{self, Purpose};
 use zonda_served::{Call, Reply, Told};
 use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
-use zonda_team::threads;
 
-use super::board::{Board, Team};
+use super::board::Board;
 use super::connection::notice_of;
 use super::queue::{Load, Queue, Waiting};
+use super::team::Team;
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
@@ -106,10 +106,12 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     let mut reader = RingReader::of(memory.ok_or_else(|| damaged("a client without memory"))?)?;
     let process = hello.and_then(|hello| Process::find(hello.pid));
     let client = Arc::new(Client { channel, process, news: reader.news()? });
+    let load = Arc::new(Load::new());
+    board.count(&load);
     let mut session = Session {
         client,
         board: Arc::clone(board),
-        load: Arc::new(Load::new()),
+        load,
         files: HashMap::new(),
         pieces: HashMap::new(),
         threads: Vec::new(),
@@ -162,7 +164,7 @@ impl Session {
                 self.client.reply(Ok(Reply::default()));
             }
             What::Load => {
-                let shape = vec![self.load.bytes()];
+                let shape = vec![self.board.waiting_bytes()];
                 self.client.reply(Ok(Reply { shape, ..Reply::default() }));
             }
             What::Call(_) => {
@@ -240,7 +242,7 @@ impl Session {
         match rank {
             Ok(rank) => drop(self.files.insert(file, ClientFile { queue, path, is_classic, rank })),
             Err(error) => {
-                let text = format!("the I/O server has no thread for the file: {error}");
+                let text = format!("the I/O server cannot write the file: {error}");
                 self.client.reply(Err(Error::with_text(NcError::NoMem, text)));
             }
         }
@@ -249,21 +251,12 @@ impl Session {
     /// Gives the work of a rank to the team of its file, whose threads the first rank starts.
     fn sit_down(&mut self, of: RankOf, work: FileWork) -> io::Result<Arc<Team>> {
         let RankOf { team: name, rank, size } = of;
-        let (team, is_first) = self.board.team(name, size, &work.path)?;
-        team.gate.enter(rank, &work.queue);
+        let team = self.board.team(name, size, &work.path)?;
+        team.gate.enter(rank, &work.queue, &work.path);
         team.sit_down(rank, work)?;
-        if is_first {
+        if team.begins() {
             let (of_thread, board) = (Arc::clone(&team), Arc::clone(&self.board));
-            self.start(move || {
-                let options = threads::Options { stack_bytes: STACK_BYTES, ..Default::default() };
-                let ends = threads::run(of_thread.size, &options, |rank| {
-                    if let Some(work) = of_thread.seat(zonda_team::Team::rank(rank)) {
-                        work.run(Some((rank, &of_thread.gate)));
-                    }
-                });
-                drop(ends);
-                board.forget_team(name);
-            })?;
+            self.start(move || of_thread.run(&board))?;
         }
         Ok(team)
     }
@@ -292,5 +285,3 @@ impl Session {
 
 /// `ENOSPC` of Linux.
 const ENOSPC: i32 = 28;
-/// Of the thread of a rank, which runs the whole engine.
-const STACK_BYTES: usize = 2 << 20;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zonda_format::Error;
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_served::{Call, Reply};
 use zonda_team::{Team, threads};
 
@@ -45,7 +45,7 @@ impl FileWork {
         let (left, why) = self.queue.end_work();
         if let Some(why) = &why {
             self.client.fail(self.file, why.clone());
-            if rank.is_some_and(|(team, _)| team.rank() == 0) {
+            if rank.is_some_and(|(team, gate)| gate.is_first(team.rank())) {
                 self.say(&mut false, &why.error());
             }
         }
@@ -54,6 +54,13 @@ impl FileWork {
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
+    }
+
+    /// The client came too late.
+    pub(super) fn refuse(self) {
+        let why = "the I/O server has ended the file: another rank ended early";
+        self.client.reply(Err(Error::answered(NcError::Io, Answer::Request, why)));
+        drop(self.queue.end_work());
     }
 
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
