@@ -7,6 +7,7 @@
 lives   random lives of files (tests/async/life.c): what is printed, and the files, byte by byte
 model   a model's files, one, four and eight groups; large puts; killed programs; killed servers; a full device; other folders
 ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers; a killed rank
+seen    traces of programs and servers, and looks at running ones (zonda trace, zonda top)
 """
 import os
 import re
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 sys.path.insert(2, str(HERE.parent / "par"))
 import rig  # noqa: E402
+import seen  # noqa: E402
 from rig import Wrong  # noqa: E402
 
 SECONDS = 120
@@ -221,12 +223,12 @@ def ended_rank(launch, mpi, program, scratch, fmt, how):
 
 
 def main():
-    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK})
+    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK, "seen": rig.QUICK})
     options, counts = rig.arguments(p), rig.Counts()
     rig.two_libraries()
     with rig.scratch() as scratch:
         for part in options.chosen():
-            {"lives": lives, "model": model, "ranks": ranks}[part](options, counts, scratch)
+            {"lives": lives, "model": model, "ranks": ranks, "seen": seen.seen}[part](options, counts, scratch)
     return counts
 
 

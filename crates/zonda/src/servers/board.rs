@@ -8,6 +8,7 @@ use std::sync::Arc;
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::gate::Gate;
+use super::watch::Watch;
 use super::work::FileWork;
 
 /// Most ranks of a team in one server: each has a thread.
@@ -22,6 +23,8 @@ fn no_team() -> io::Error {
 pub(super) struct Board {
     state: Mutex<State>,
     changed: Condvar,
+    /// For those who look.
+    pub(super) watch: Watch,
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +98,8 @@ impl Team {
 
 impl Board {
     pub(super) fn new() -> Board {
-        Board { state: Mutex::ranked(Rank::Files, State::default()), changed: Condvar::new() }
+        let state = Mutex::ranked(Rank::Files, State::default());
+        Board { state, changed: Condvar::new(), watch: Watch::new() }
     }
 
     pub(super) fn begin_close(&self, path: &Path) {
@@ -143,6 +147,12 @@ impl Board {
         let team = Arc::new(Team::new(path, size));
         state.teams.insert(name, Arc::clone(&team));
         Ok((team, true))
+    }
+
+    /// Ranks of a team whose calls others wait for now.
+    pub(super) fn waited_for(&self, name: [u64; 2]) -> Vec<usize> {
+        let team = self.state.lock().teams.get(&name).cloned();
+        team.map(|team| team.gate.waited_for()).unwrap_or_default()
     }
 
     pub(super) fn forget_team(&self, name: [u64; 2]) {

@@ -12,7 +12,9 @@ use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_served::{Call, Line, Reply, Told};
 use zonda_shared::{Channel, Happened, Ring};
+use zonda_trace::{Args, EventKind};
 
+use super::watch::word;
 use super::wire::{self, FrameHead, Hello, Notice, Outcome, SentError, What};
 use crate::error::Result;
 use crate::tuning::{SERVER_HELLO_WAIT, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES};
@@ -172,15 +174,16 @@ impl Connection {
             }
         }
         if has_waited {
-            let args =
-                || zonda_trace::Args { bytes: n_bytes as u64, ..zonda_trace::Args::default() };
-            zonda_trace::span_since(waiting, zonda_trace::EventKind::QueueBlocked, args);
+            let args = || Args { bytes: n_bytes as u64, ..Args::default() };
+            zonda_trace::span_since(waiting, EventKind::QueueBlocked, args);
         }
         Ok(())
     }
 
     /// Hands a question over, and waits for the reply.
     pub(super) fn ask(&self, file: u64, what: What, values: &[u8]) -> Result<Reply> {
+        let args = || Args { bytes: values.len() as u64, name: word(&what), ..Args::default() };
+        let _asks = zonda_trace::span(EventKind::ServerAsk, args);
         let _alone = self.asking.lock();
         let head = FrameHead { file, is_asked: true, has_more: false, what };
         self.send(&head, values.len(), &mut copy(values))?;
@@ -247,7 +250,7 @@ fn other_version() -> Error {
 }
 
 /// A reply whose values come as memory.
-fn with_memory(
+pub(super) fn with_memory(
     mut reply: Reply,
     memory: Option<std::os::fd::OwnedFd>,
     len: Option<u64>,
@@ -282,6 +285,9 @@ impl Line for ServerLine {
         n_bytes: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
+        let name = told.call.word();
+        let args = || Args { bytes: n_bytes as u64, name, ..Args::default() };
+        let _tells = zonda_trace::span(EventKind::ServerTell, args);
         let what = What::Call(told.clone());
         let head = FrameHead { file: self.file, is_asked: false, has_more: false, what };
         self.connection.send(&head, n_bytes, fill)

@@ -14,6 +14,7 @@ use zonda_served::Call;
 use zonda_team::{TeamError, WaitClock, named_ranks};
 
 use super::queue::Queue;
+use super::watch::Gathering;
 use crate::tuning::SERVER_SLEEP;
 
 /// The clients of a file of several ranks.
@@ -31,6 +32,8 @@ pub(super) struct Gate {
 struct RankCalls {
     /// Calls that all ranks make.
     n: u64,
+    /// The last of them for which its shadow had to wait for others.
+    gathers: u64,
     is_ended: bool,
     /// Variables whose puts all ranks make; the root stands for all of a classic file.
     collective: BTreeSet<VarRef>,
@@ -86,6 +89,18 @@ impl Gate {
         Some(number)
     }
 
+    /// Ranks for whose calls shadows of others wait, and those that have not come to create the file while others have.
+    pub(super) fn waited_for(&self) -> Vec<usize> {
+        let ranks = self.ranks.lock();
+        let number = ranks.iter().map(|rank| rank.gathers).max().unwrap_or_default();
+        let has_come = |rank: &RankCalls| rank.queue.is_some();
+        let is_begun = ranks.iter().any(has_come);
+        let is_missing =
+            |rank: &RankCalls| !rank.is_ended && (rank.n < number || is_begun && !has_come(rank));
+        let missing = (0..).zip(&*ranks).filter(|(_, rank)| is_missing(rank));
+        missing.map(|(rank, _)| rank).collect()
+    }
+
     /// A rank will tell nothing more.
     pub(super) fn end(&self, rank: usize) {
         if let Some(mine) = self.ranks.lock().get_mut(rank) {
@@ -97,6 +112,7 @@ impl Gate {
     /// Waits until all ranks have told so many calls. False where one of them has ended before, or was waited for too long: then the file ends for all.
     pub(super) fn wait_for(&self, rank: usize, number: u64) -> bool {
         let mut clock = WaitClock::minutely();
+        let mut gathering = Gathering::new(&self.file, rank);
         let mut ranks = self.ranks.lock();
         loop {
             let missing: Vec<usize> = (0..)
@@ -109,6 +125,10 @@ impl Gate {
             }
             if missing.iter().any(|&rank| ranks.get(rank).is_some_and(|rank| rank.is_ended)) {
                 return false;
+            }
+            gathering.pause();
+            if let Some(mine) = ranks.get_mut(rank) {
+                mine.gathers = number;
             }
             let (again, is_over) = self.changed.wait_timeout(ranks, SERVER_SLEEP);
             ranks = again;

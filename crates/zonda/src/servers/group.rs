@@ -25,6 +25,22 @@ pub(super) fn writes_alone() -> bool {
     WRITES_ALONE.load(Ordering::Relaxed)
 }
 
+/// The name of the server whose socket is there, for people: they count from 1.
+#[must_use]
+pub fn name_of(socket: &Path) -> String {
+    let socket = socket.file_name().unwrap_or_default().to_string_lossy();
+    let number = |part: &str| part.parse::<u64>().map(|n| n.saturating_add(1).to_string());
+    let parts: Vec<String> =
+        socket.split('.').map(|part| number(part).unwrap_or_else(|_| part.to_owned())).collect();
+    format!("server{}", parts.join("."))
+}
+
+/// Before the first client comes, so that its first calls are recorded.
+fn begin_trace(socket: &Path) {
+    zonda_trace::init(crate::storage::neighbour::trusts_environment);
+    zonda_trace::role(&name_of(socket));
+}
+
 /// Serves the clients that come to a socket, which is made at `path`, until `is_over` and all of them are gone. Gives how many files are not
 /// whole; what is wrong with them was said on standard error.
 ///
@@ -34,6 +50,7 @@ pub(super) fn writes_alone() -> bool {
 /// What the system says: where something is at the path, and for paths of more than about 100 bytes.
 pub fn serve(path: &Path, is_over: &AtomicBool, ready: impl FnOnce()) -> io::Result<usize> {
     write_alone();
+    begin_trace(path);
     let _most = zonda_shared::raise_open_files();
     let listener = Listener::at(path)?;
     let board = Arc::new(Board::new());
@@ -61,6 +78,7 @@ pub fn serve(path: &Path, is_over: &AtomicBool, ready: impl FnOnce()) -> io::Res
         }
         sessions.retain(|session| !session.is_finished());
         if is_last && sessions.is_empty() {
+            zonda_trace::flush();
             return Ok(board.n_failed());
         }
         if is_last {

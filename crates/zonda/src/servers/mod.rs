@@ -6,14 +6,17 @@ mod client;
 mod connection;
 mod gate;
 mod group;
+mod look;
 mod queue;
 mod session;
+mod watch;
 mod wire;
 mod work;
 
 pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
-pub use group::{serve, write_alone};
+pub use group::{name_of, serve, write_alone};
+pub use look::{CallCount, ClientLook, FileLook, Looked, ServerLook, Watcher};
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";

@@ -14,6 +14,7 @@ use super::board::Board;
 use super::gate::Gate;
 use super::queue::{Queue, Waiting};
 use super::session::Client;
+use super::watch::FileWatch;
 use super::wire::What;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -28,6 +29,7 @@ pub(super) struct FileWork {
     pub(super) queue: Arc<Queue>,
     pub(super) client: Arc<Client>,
     pub(super) board: Arc<Board>,
+    pub(super) watch: Arc<FileWatch>,
 }
 
 impl FileWork {
@@ -49,7 +51,11 @@ impl FileWork {
             }
         }
         // The client may wait for a reply.
-        left.iter().for_each(|call| self.client.refuse(self.file, call, why.as_ref()));
+        for call in &left {
+            self.watch.let_go(call.values.len());
+            self.client.refuse(self.file, call, why.as_ref());
+        }
+        self.watch.end();
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
@@ -68,11 +74,14 @@ impl FileWork {
     fn carry_out(&self, dataset: &Dataset, gate: Option<(&Gate, usize)>) {
         let mut has_failed = false;
         while let Some(call) = self.queue.next(gate) {
+            let mut carries_out = self.watch.begin(&call);
             let Waiting { what, values, is_asked, .. } = &call;
             let done = match what {
                 What::Call(told) => whole(|| dataset.carry_out(told, values)),
                 _ => Err(NcError::Internal.into()),
             };
+            carries_out.code(done.as_ref().err().map_or(0, |error| error.code().code()));
+            drop(carries_out);
             match done {
                 done if *is_asked => self.client.reply(done),
                 Ok(_) => {}
@@ -83,6 +92,7 @@ impl FileWork {
             }
             let is_last =
                 matches!(what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
+            self.watch.done(values.len());
             self.queue.done(&call);
             // A file that could not be closed has what it had committed: the client makes no further call.
             if is_last || !dataset.is_open() {

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 
 use super::super::iod::READY;
+use super::server_traces;
 use crate::failure::{CommandFailure, Result};
 
 /// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`.
@@ -73,7 +74,9 @@ impl Servers {
                     None => drop(command.env_remove(name)),
                 }
             }
-            command.arg("iod").arg("--group").arg(servers.folder.path().join(number.to_string()));
+            let socket = servers.folder.path().join(number.to_string());
+            server_traces::name(&mut command, program, &socket);
+            command.arg("iod").arg("--group").arg(socket);
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut process = command.spawn().map_err(fail)?;
             let mut said = vec![0; READY.len()];
