@@ -82,7 +82,7 @@ def traced(program, scratch):
 def cut_traces(folder, names):
     """Whatever a kill leaves of a trace: what is there is shown, and that it is not whole is said."""
     whole = names[1].read_bytes()
-    for keep in (0, 30, 100, 2000, len(whole) - 20):
+    for keep in (0, 3, 30, 100, 2000, len(whole) - 20):
         names[1].write_bytes(whole[:keep])
         text = trace(["--html", folder / "cut.html"], names)
         check("nothing in it" in text if keep < 60 else "breaks off at byte" in text, keep, text)
@@ -179,7 +179,8 @@ class Job:
         for server in self.servers().values():
             os.kill(server, signal.SIGCONT)
         if self.child.poll() is None:
-            self.child.kill()
+            # Passed on to the program; servers end after it.
+            self.child.terminate()
         self.child.communicate(timeout=60)
 
     def servers(self):
@@ -225,13 +226,13 @@ def running(program, scratch):
             check(re.search(r"^server2 +%d +1 " % sockets[1][1], done.stdout, re.M), done.stdout)
         os.kill(sockets[0][1], signal.SIGCONT)
         looks(place, lambda servers: all(server["state"] == "answers" for server in servers))
-        live, reader = on_terminal(place)
+        live, reader, shown = on_terminal(place)
         job.child.stdin.write("\n")
         job.child.stdin.flush()
         out, err = job.child.communicate(timeout=SECONDS)
         # Looks that were given up are no clients that failed.
         check((job.child.returncode, out, err) == (0, "", ""), job.child.returncode, out, err)
-        shown = read_all(reader)
+        shown += read_all(reader)
         check(live.wait(timeout=SECONDS) == 0 and "the I/O servers have ended" in shown and "\x1b[H" in shown, shown)
     done = top("--once", place)
     check(done.returncode == 1 and "no I/O server runs there" in done.stderr, done.stdout, done.stderr)
@@ -245,7 +246,7 @@ def on_terminal(place):
     seen = b""
     while b"server2" not in seen:
         seen += os.read(reader, 4096)
-    return live, reader
+    return live, reader, seen.decode(errors="replace")
 
 
 def read_all(reader):

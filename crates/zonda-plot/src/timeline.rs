@@ -52,16 +52,19 @@ const MOST_PITCH: u32 = 30;
 const LEAST_PITCH: u32 = 8;
 /// Height that rows may take before they become lower.
 const ROWS_HEIGHT: u32 = 900;
+/// The most rows that are drawn.
+const MOST_ROWS: usize = 2000;
 /// Of the square beside the name of a kind.
 const SIDE: f64 = 14.0;
 
 /// Draws a row for each process. The higher a colour in the row, the more of the time went there; where it was there and did nothing of these,
-/// the row is grey.
+/// the row is grey. Of more than 2000 rows the first are drawn.
 ///
 /// # Errors
 /// [`Error::Empty`] without rows; [`Error::Width`].
 pub fn timeline(rows: &[TimelineRow], options: &TimelineOptions) -> Result<Chart> {
     check_width(options.width)?;
+    let rows = &rows[..rows.len().min(MOST_ROWS)];
     let n_rows = u32::try_from(rows.len()).unwrap_or(u32::MAX);
     if n_rows == 0 {
         return Err(Error::Empty);

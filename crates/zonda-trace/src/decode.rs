@@ -261,7 +261,7 @@ impl<R: Read> Decoder<R> {
             return Ok(None);
         }
         if n < BLOCK_HEAD {
-            if self.at == 0 || !format::MAGIC.starts_with(&head[..n.min(format::MAGIC.len())]) {
+            if !format::MAGIC.starts_with(&head[..n.min(format::MAGIC.len())]) {
                 let what = "no block of a trace begins here".to_owned();
                 return Err(DecodeError::Bad { at: self.at, what });
             }

@@ -70,9 +70,9 @@ fn kind(path: &Path) -> Result<Kind> {
         return Ok(Kind::Other);
     }
     file.take(zonda_trace::format::MAGIC.len() as u64).read_to_end(&mut first).map_err(at)?;
-    Ok(match first.is_empty() {
-        true => Kind::Nothing,
-        false if Decoder::<&[u8]>::is_trace(&first) => Kind::Recording,
+    Ok(match Decoder::<&[u8]>::is_trace(&first) {
+        true => Kind::Recording,
+        false if zonda_trace::format::MAGIC.starts_with(&first) => Kind::Nothing,
         false => Kind::Other,
     })
 }

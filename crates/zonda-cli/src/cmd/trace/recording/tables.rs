@@ -133,8 +133,8 @@ fn served(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
     if queued.count > 0 {
         writeln!(
             out,
-            "\nqueue: at most {} bytes waited, {} s after the server began; a call waited {} s on average and {} s at most; \
-             calls of other ranks were waited for for {} s; for {} s no more was taken from a client, since too much waited",
+            "\nqueue: at most {} bytes waited, {} s after the server began; a call waited {} s on average and {} s at most, \
+             of all this time {} s for calls of other ranks; in {} s no more was taken from a client, since too much waited",
             grouped(queue.most_bytes),
             seconds(queue.most_bytes_ns),
             seconds(queued.ns / queued.count),
