@@ -301,6 +301,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_takes_nobody_in_is_not_waited_for() {
+        let place = std::env::temp_dir().join(format!("zonda-place-{}", std::process::id()));
+        let _ = std::fs::remove_file(&place);
+        let fd = new_socket().unwrap();
+        bind(&fd, &SocketAddrUnix::new(&place).unwrap()).unwrap();
+        listen(&fd, 0).unwrap();
+        let come = |_| Channel::to_within(&place, Duration::from_millis(20));
+        let came: Vec<_> = (0..9).map(come).collect();
+        assert!(came.first().is_some_and(Result::is_ok));
+        std::fs::remove_file(&place).unwrap();
+        let why = came.last().and_then(|last| last.as_ref().err()).map(io::Error::kind);
+        assert_eq!(why, Some(io::ErrorKind::WouldBlock));
+    }
+
+    #[test]
     fn messages_bring_files_and_the_end_is_told() {
         let (one, other) = Channel::pair().unwrap();
         let (file, mut pipe) = std::io::pipe().unwrap();

@@ -89,15 +89,11 @@ impl Gate {
         Some(number)
     }
 
-    /// Ranks for whose calls shadows of others wait, and those that have not come to create the file while others have.
+    /// Ranks for whose calls shadows of others wait.
     pub(super) fn waited_for(&self) -> Vec<usize> {
         let ranks = self.ranks.lock();
         let number = ranks.iter().map(|rank| rank.gathers).max().unwrap_or_default();
-        let has_come = |rank: &RankCalls| rank.queue.is_some();
-        let is_begun = ranks.iter().any(has_come);
-        let is_missing =
-            |rank: &RankCalls| !rank.is_ended && (rank.n < number || is_begun && !has_come(rank));
-        let missing = (0..).zip(&*ranks).filter(|(_, rank)| is_missing(rank));
+        let missing = (0..).zip(&*ranks).filter(|(_, rank)| !rank.is_ended && rank.n < number);
         missing.map(|(rank, _)| rank).collect()
     }
 
@@ -112,7 +108,7 @@ impl Gate {
     /// Waits until all ranks have told so many calls. False where one of them has ended before, or was waited for too long: then the file ends for all.
     pub(super) fn wait_for(&self, rank: usize, number: u64) -> bool {
         let mut clock = WaitClock::minutely();
-        let mut gathering = Gathering::new(&self.file, rank);
+        let mut gathering = Gathering::new(rank);
         let mut ranks = self.ranks.lock();
         loop {
             let missing: Vec<usize> = (0..)
@@ -202,6 +198,7 @@ mod tests {
             assert!(!waits.unwrap().join().unwrap());
         });
         assert!(gate.wait_for(0, 1), "what all told is made");
+        assert!(gate.waited_for().is_empty(), "who has ended is not waited for");
     }
 
     #[test]
@@ -218,6 +215,7 @@ mod tests {
             // Rank 0 works on.
             std::thread::sleep(Duration::from_millis(1000));
             assert!(!waits.is_finished());
+            assert_eq!(gate.waited_for(), [1]);
             load.while_waiting(|| assert!(!waits.join().unwrap()));
         });
         for queue in &queues {

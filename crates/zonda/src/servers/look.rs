@@ -190,3 +190,71 @@ pub(super) fn show(channel: &Channel, board: &Arc<Board>) {
         let _ = channel.send(&bytes, memory.as_ref().map(std::os::fd::AsFd::as_fd));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use zonda_runtime::worker::{self, Purpose};
+    use zonda_shared::Listener;
+
+    use super::super::group::serve;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_server_answers_and_forgives_who_goes_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("0");
+        let (is_over, is_ready) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let serve = || serve(&socket, &is_over, || is_ready.store(true, Ordering::Release));
+            let serves =
+                worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, serve).unwrap();
+            while !is_ready.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            for _ in 0..2 {
+                let looked = Watcher::default().look(&socket, PATIENCE).unwrap();
+                let Looked::Seen(look) = looked else { panic!("{looked:?}") };
+                assert_eq!((look.pid, look.clients.len()), (std::process::id(), 0));
+            }
+            let other = Channel::to(&socket).unwrap();
+            let hello = Hello { version: String::from("0.0.0"), pid: std::process::id() };
+            other.send(&wire::encode(&hello).unwrap(), None).unwrap();
+            let Ok(Happened::Message(bytes, _)) = other.wait(None, true) else { panic!("no word") };
+            let welcome = wire::decode::<Notice>(&bytes);
+            assert!(
+                matches!(welcome, Some(Notice::Welcome { refused: Some(why), .. }) if why.contains("0.0.0"))
+            );
+            // One goes without a word, and one before the answer.
+            drop(Channel::to(&socket).unwrap());
+            let hello = Hello { version: wire::VERSION.to_owned(), pid: std::process::id() };
+            Channel::to(&socket).unwrap().send(&wire::encode(&hello).unwrap(), None).unwrap();
+            is_over.store(true, Ordering::Release);
+            assert_eq!(serves.join().unwrap().unwrap(), 0, "no file is less whole for it");
+        });
+    }
+
+    #[test]
+    fn who_does_not_answer_is_asked_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("0");
+        let mut watcher = Watcher::default();
+        let mut look =
+            |watcher: &mut Watcher| watcher.look(&socket, Duration::from_millis(20)).unwrap();
+        assert!(matches!(look(&mut watcher), Looked::Gone));
+        let listener = Listener::at(&socket).unwrap();
+        for _ in 0..3 {
+            assert!(matches!(look(&mut watcher), Looked::Silent));
+        }
+        let came = listener.accept(PATIENCE).unwrap().expect("one that looks");
+        assert!(listener.accept(Duration::ZERO).unwrap().is_none(), "it came again");
+        // What is no answer is of another version.
+        came.send(b"?", None).unwrap();
+        assert!(matches!(look(&mut watcher), Looked::Refused(_)));
+        drop((came, listener));
+        assert!(matches!(look(&mut watcher), Looked::Gone));
+    }
+}

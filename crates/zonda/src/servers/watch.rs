@@ -183,9 +183,13 @@ impl FileWatch {
         zonda_trace::start()
     }
 
+    /// The calling thread will carry calls of the file out.
+    pub(super) fn enter(&self) {
+        zonda_trace::set_current_file(self.in_trace);
+    }
+
     /// A call is to be carried out, until what this gives is dropped.
     pub(super) fn begin(&self, call: &Waiting) -> TraceSpan {
-        zonda_trace::set_current_file(self.in_trace);
         let args = || self.args(word(&call.what), call.values.len());
         zonda_trace::span_since(call.taken, EventKind::ServerQueue, args);
         zonda_trace::span(EventKind::ServerCall, args)
@@ -233,15 +237,14 @@ impl FileWatch {
 
 /// The time in which a shadow waits for calls of other ranks: from its first pause to the end of this.
 #[derive(Debug)]
-pub(super) struct Gathering<'a> {
-    file: &'a Path,
+pub(super) struct Gathering {
     rank: usize,
     began: u64,
 }
 
-impl Gathering<'_> {
-    pub(super) fn new(file: &Path, rank: usize) -> Gathering<'_> {
-        Gathering { file, rank, began: 0 }
+impl Gathering {
+    pub(super) fn new(rank: usize) -> Gathering {
+        Gathering { rank, began: 0 }
     }
 
     /// There is something to wait for.
@@ -252,13 +255,9 @@ impl Gathering<'_> {
     }
 }
 
-impl Drop for Gathering<'_> {
+impl Drop for Gathering {
     fn drop(&mut self) {
-        let args = || Args {
-            file: zonda_trace::file(self.file),
-            offset: self.rank as u64 + 1,
-            ..Args::default()
-        };
+        let args = || Args { offset: self.rank as u64 + 1, ..Args::default() };
         zonda_trace::span_since(self.began, EventKind::ServerGather, args);
     }
 }

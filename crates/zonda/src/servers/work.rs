@@ -36,6 +36,7 @@ impl FileWork {
     /// Creates the file, and carries calls out until it is closed or the client has ended. Of a file of several ranks all of these do so, as a
     /// team.
     pub(super) fn run(self, rank: Option<(&threads::Threads, &Gate)>) {
+        self.watch.enter();
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
