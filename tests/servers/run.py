@@ -8,6 +8,7 @@ lives   random lives of files (tests/async/life.c): what is printed, and the fil
 model   a model's files, by one group, four, and groups of several servers; files by their names; large puts; killed programs; killed servers; a full device; other folders
 ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers, however many servers a group has; a killed rank; a killed server
 extra   servers that are ranks of the program (nc_zonda_servers): the same bytes, by memory and by messages, from C and Fortran; what is refused
+seen    traces of programs and servers, and looks at running ones (zonda trace, zonda top)
 """
 import os
 import re
@@ -22,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 sys.path.insert(2, str(HERE.parent / "par"))
 import rig  # noqa: E402
+import seen  # noqa: E402
 from rig import Wrong  # noqa: E402
 
 SECONDS = 120
@@ -410,12 +412,13 @@ def by_fortran(launch, mpi, _program, scratch):
 
 
 def main():
-    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK, "extra": rig.QUICK})
+    parts = {"lives": lives, "model": model, "ranks": ranks, "extra": extra, "seen": seen.seen}
+    p = rig.parser(__doc__, seed=1, parts=dict.fromkeys(parts, rig.QUICK))
     options, counts = rig.arguments(p), rig.Counts()
     rig.two_libraries()
     with rig.scratch() as scratch:
         for part in options.chosen():
-            {"lives": lives, "model": model, "ranks": ranks, "extra": extra}[part](options, counts, scratch)
+            parts[part](options, counts, scratch)
     return counts
 
 

@@ -15,6 +15,7 @@ mod ranks;
 pub mod replay;
 mod tuning;
 mod wire;
+mod words;
 mod write;
 
 pub use call::{Call, OwnedSlab, Told, ValuesForm};

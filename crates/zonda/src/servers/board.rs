@@ -12,6 +12,7 @@ use zonda_team::spread::{self, Mesh, TeamName, Watcher};
 use super::members::{self, Others, Word};
 use super::queue::Load;
 use super::team::Team;
+use super::watch::Watch;
 
 /// Most ranks of a team in one server: each has a thread.
 const MOST_RANKS: usize = 1024;
@@ -27,6 +28,8 @@ pub(super) struct Board {
     changed: Condvar,
     /// The other servers of the group, where there are some.
     mesh: Option<Arc<Mesh>>,
+    /// For those who look.
+    pub(super) watch: Watch,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +46,7 @@ struct State {
 impl Board {
     pub(super) fn new(mesh: Option<Arc<Mesh>>) -> Board {
         let state = Mutex::ranked(Rank::Files, State::default());
-        Board { state, changed: Condvar::new(), mesh }
+        Board { state, changed: Condvar::new(), mesh, watch: Watch::new() }
     }
 
     pub(super) fn begin_close(&self, path: &Path) {
@@ -112,6 +115,12 @@ impl Board {
         let team = Arc::new(Team::new(name, size, path, others));
         state.teams.insert(name, Arc::clone(&team));
         Ok(team)
+    }
+
+    /// Ranks of a team whose calls others wait for now.
+    pub(super) fn waited_for(&self, name: TeamName) -> Vec<usize> {
+        let team = self.state.lock().teams.get(&name).cloned();
+        team.map(|team| team.gate.waited_for()).unwrap_or_default()
     }
 
     pub(super) fn forget_team(&self, name: TeamName) {

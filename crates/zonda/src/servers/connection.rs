@@ -8,9 +8,11 @@ use zonda_format::Error;
 use zonda_model::NcError;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_served::{Call, Line, Reply, Told};
+use zonda_trace::{Args, EventKind};
 
 use super::memory_way::MemoryWay;
 use super::message_way::MessageWay;
+use super::watch::word;
 use super::way::{Address, Fill, Way, of_system, other_version};
 use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
 use crate::error::Result;
@@ -103,6 +105,8 @@ impl Connection {
 
     /// Hands a question over, and waits for the reply.
     pub(super) fn ask(&self, file: u64, what: What, values: &[u8]) -> Result<Reply> {
+        let args = || Args { bytes: values.len() as u64, name: word(&what), ..Args::default() };
+        let _asks = zonda_trace::span(EventKind::ServerAsk, args);
         let _alone = self.asking.lock();
         let head = FrameHead { file, is_asked: true, has_more: false, what };
         self.send(&head, values.len(), &mut copy(values))?;
@@ -177,6 +181,9 @@ impl Line for ServerLine {
         n_bytes: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
+        let name = told.call.word();
+        let args = || Args { bytes: n_bytes as u64, name, ..Args::default() };
+        let _tells = zonda_trace::span(EventKind::ServerTell, args);
         let what = What::Call(told.clone());
         let head = FrameHead { file: self.file, is_asked: false, has_more: false, what };
         self.connection.send(&head, n_bytes, fill)

@@ -20,6 +20,7 @@ use zonda_team::{TeamError, WaitClock, named_ranks};
 
 use super::members::{Others, Word};
 use super::queue::Queue;
+use super::watch::Gathering;
 use super::wire::SentError;
 use crate::tuning::SERVER_SLEEP;
 
@@ -40,6 +41,8 @@ pub(super) struct Gate {
 struct RankCalls {
     /// Calls that all ranks make.
     n: u64,
+    /// The last of them for which its shadow had to wait for others.
+    gathers: u64,
     is_ended: bool,
     has_closed: bool,
     /// Variables whose puts all ranks make; the root stands for all of a classic file.
@@ -111,6 +114,14 @@ impl Gate {
         Some(number)
     }
 
+    /// Ranks for whose calls shadows of others wait.
+    pub(super) fn waited_for(&self) -> Vec<usize> {
+        let ranks = self.ranks.lock();
+        let number = ranks.iter().map(|rank| rank.gathers).max().unwrap_or_default();
+        let missing = (0..).zip(&*ranks).filter(|(_, rank)| !rank.is_ended && rank.n < number);
+        missing.map(|(rank, _)| rank).collect()
+    }
+
     /// A rank will tell nothing more.
     pub(super) fn end(&self, rank: usize) {
         self.note_ended(rank);
@@ -157,6 +168,7 @@ impl Gate {
     /// Waits until all ranks have told so many calls. False where one of them has ended before, or was waited for too long: then the file ends for all.
     pub(super) fn wait_for(&self, rank: usize, number: u64) -> bool {
         let mut clock = WaitClock::minutely();
+        let mut gathering = Gathering::new(rank);
         let mut ranks = self.ranks.lock();
         loop {
             let missing: Vec<usize> = (0..)
@@ -169,6 +181,10 @@ impl Gate {
             }
             if missing.iter().any(|&rank| ranks.get(rank).is_some_and(|rank| rank.is_ended)) {
                 return false;
+            }
+            gathering.pause();
+            if let Some(mine) = ranks.get_mut(rank) {
+                mine.gathers = number;
             }
             let (again, is_over) = self.changed.wait_timeout(ranks, SERVER_SLEEP);
             ranks = again;
@@ -249,6 +265,7 @@ mod tests {
             assert!(!waits.unwrap().join().unwrap());
         });
         assert!(gate.wait_for(0, 1), "what all told is made");
+        assert!(gate.waited_for().is_empty(), "who has ended is not waited for");
     }
 
     #[test]
@@ -290,6 +307,7 @@ mod tests {
             // Rank 0 works on.
             std::thread::sleep(Duration::from_millis(1000));
             assert!(!waits.is_finished());
+            assert_eq!(gate.waited_for(), [1]);
             load.while_waiting(|| assert!(!waits.join().unwrap()));
         });
         for queue in &queues {

@@ -26,6 +26,19 @@ pub(super) fn writes_alone() -> bool {
     WRITES_ALONE.load(Ordering::Relaxed)
 }
 
+/// The name of the server whose socket is there, for people: `server2` is the first one of the second group, `server2.3` the third one.
+#[must_use]
+pub fn name_of(socket: &Path) -> String {
+    let socket = socket.file_name().unwrap_or_default().to_string_lossy();
+    format!("server{}", socket.strip_suffix(".1").unwrap_or(&socket))
+}
+
+/// Before the first client comes, so that its first calls are recorded.
+fn begin_trace(socket: &Path) {
+    zonda_trace::init(crate::storage::neighbour::trusts_environment);
+    zonda_trace::role(&name_of(socket));
+}
+
 /// Serves the clients that come to a socket, which is made at `path`, until `is_over` and all of them are gone. Gives how many files are not
 /// whole; what is wrong with them was said on standard error.
 ///
@@ -41,6 +54,7 @@ pub fn serve(
     ready: impl FnOnce(),
 ) -> io::Result<usize> {
     write_alone();
+    begin_trace(path);
     let _most = zonda_shared::raise_open_files();
     let listener = Listener::at(path)?;
     let mesh = match n_members {
@@ -80,6 +94,7 @@ pub fn serve(
         }
         sessions.retain(|session| !session.is_finished());
         if is_last && sessions.is_empty() {
+            zonda_trace::flush();
             return Ok(board.n_failed());
         }
         if is_last {

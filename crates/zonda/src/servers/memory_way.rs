@@ -1,6 +1,7 @@
 //! The way to a server on the same node: frames go through a ring in memory that both have, what is rare over a socket.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -122,13 +123,18 @@ impl Way for MemoryWay {
             Some(Happened::Ended) => Err(gone()),
             Some(Happened::Message(bytes, None)) => Ok(Some((bytes, None))),
             Some(Happened::Message(bytes, Some(memory))) => {
-                let memory = File::from(memory);
-                let len = memory.metadata().map_err(|error| of_system(&error))?.len();
-                let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
-                let mut values = zonda_model::memory::filled(len, 0)?;
-                memory.read_exact_at(&mut values, 0).map_err(|error| of_system(&error))?;
-                Ok(Some((bytes, Some(values))))
+                Ok(Some((bytes, Some(values_of(memory)?))))
             }
         }
     }
+}
+
+/// The bytes of memory that came with a message.
+pub(super) fn values_of(memory: OwnedFd) -> Result<Vec<u8>> {
+    let memory = File::from(memory);
+    let len = memory.metadata().map_err(|error| of_system(&error))?.len();
+    let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
+    let mut values = zonda_model::memory::filled(len, 0)?;
+    memory.read_exact_at(&mut values, 0).map_err(|error| of_system(&error))?;
+    Ok(values)
 }

@@ -7,6 +7,7 @@ mod connection;
 mod extra_ranks;
 mod gate;
 mod group;
+mod look;
 mod members;
 mod memory_way;
 mod message_way;
@@ -16,6 +17,7 @@ mod room;
 mod session;
 mod spec;
 mod team;
+mod watch;
 mod way;
 mod wire;
 mod work;
@@ -23,7 +25,8 @@ mod work;
 pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use extra_ranks::divide_ranks;
-pub use group::{serve, write_alone};
+pub use group::{name_of, serve, write_alone};
+pub use look::{CallCount, ClientLook, FileLook, Looked, ServerLook, Watcher};
 pub use spec::ServersSpec;
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.

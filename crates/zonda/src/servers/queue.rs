@@ -18,6 +18,8 @@ pub(super) struct Waiting {
     pub(super) is_asked: bool,
     /// Its number among the calls that all ranks make, of a file of several ranks.
     pub(super) number: Option<u64>,
+    /// When it was taken from the client, for the trace.
+    pub(super) taken: u64,
 }
 
 impl Waiting {
@@ -81,7 +83,11 @@ impl Load {
 
     /// Waits until less than so many bytes wait, or a device is full: then nobody knows how long that takes.
     pub(super) fn wait_below(&self, most: usize) {
-        self.wait_until(|state| state.bytes < most || state.n_full > 0);
+        let waiting = zonda_trace::start();
+        if self.wait_until(|state| state.bytes < most || state.n_full > 0) {
+            let kind = zonda_trace::EventKind::QueueBlocked;
+            zonda_trace::span_since(waiting, kind, zonda_trace::Args::default);
+        }
     }
 
     fn note_full(&self, is_full: bool) {
@@ -90,18 +96,27 @@ impl Load {
         self.less.notify_all();
     }
 
+    /// Whether the client waits for this server.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.state.lock().n_waiting > 0
+    }
+
     /// Waits until all files are closed that the client has closed.
     pub(super) fn wait_closed(&self) {
         self.wait_until(|state| state.n_closing == 0);
     }
 
-    fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) {
+    /// Whether there was something to wait for.
+    fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) -> bool {
         let mut state = self.state.lock();
+        let mut has_waited = false;
         state.n_waiting += 1;
         while !is_so(&state) {
+            has_waited = true;
             state = self.less.wait(state);
         }
         state.n_waiting -= 1;
+        has_waited
     }
 
     /// Does what the client waits for.
@@ -182,7 +197,7 @@ impl Queue {
 
     /// Whether the client waits for this server.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.load.state.lock().n_waiting > 0
+        self.load.is_waited_for()
     }
 
     /// Notes whether the device of the file is full.

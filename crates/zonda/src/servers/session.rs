@@ -13,8 +13,10 @@ use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
 
 use super::board::Board;
 use super::connection::notice_of;
+use super::look;
 use super::queue::{Load, Queue, Waiting};
 use super::team::Team;
+use super::watch::{ClientWatch, FileWatch};
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
@@ -69,12 +71,14 @@ struct ClientFile {
     path: PathBuf,
     is_classic: bool,
     rank: Option<(Arc<Team>, usize)>,
+    watch: Arc<FileWatch>,
 }
 
 struct Session {
     client: Arc<Client>,
     board: Arc<Board>,
     load: Arc<Load>,
+    watch: Arc<ClientWatch>,
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
     pieces: HashMap<u64, Vec<u8>>,
@@ -86,7 +90,13 @@ struct Session {
 /// # Errors
 /// What the system says; `InvalidData` for a client that says what no client says.
 pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
-    let Happened::Message(bytes, memory) = channel.wait(None, false)? else { return Ok(()) };
+    let (bytes, memory) = match channel.wait(None, false) {
+        Ok(Happened::Message(bytes, memory)) => (bytes, memory),
+        // Who has said nothing has handed nothing over.
+        Ok(Happened::Ended) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let hello: Option<Hello> = wire::decode(&bytes);
     let version = wire::VERSION.to_owned();
     let refused = match &hello {
@@ -99,18 +109,26 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     };
     let is_refused = refused.is_some();
     let welcome = wire::encode(&Notice::Welcome { version, refused });
-    channel.send(&welcome.map_err(io::Error::other)?, None)?;
-    if is_refused {
+    // One that looks may have given up meanwhile.
+    let is_there = channel.send(&welcome.map_err(io::Error::other)?, None).is_ok();
+    if is_refused || !is_there {
         return Ok(());
     }
-    let mut reader = RingReader::of(memory.ok_or_else(|| damaged("a client without memory"))?)?;
-    let process = hello.and_then(|hello| Process::find(hello.pid));
+    let Some(memory) = memory else {
+        // One that has no calls to hand over.
+        look::show(&channel, board);
+        return Ok(());
+    };
+    let mut reader = RingReader::of(memory)?;
+    let pid = hello.map_or(0, |hello| hello.pid);
+    let process = Process::find(pid);
     let client = Arc::new(Client { channel, process, news: reader.news()? });
     let load = Arc::new(Load::new());
     board.count(&load);
     let mut session = Session {
         client,
         board: Arc::clone(board),
+        watch: board.watch.client(pid, &load),
         load,
         files: HashMap::new(),
         pieces: HashMap::new(),
@@ -188,7 +206,8 @@ impl Session {
                     self.board.begin_close(&to.path);
                     to.queue.begin_close();
                 }
-                let mut call = Waiting { what, values: all, is_asked, number };
+                let taken = to.watch.take(&what, all.len());
+                let mut call = Waiting { what, values: all, is_asked, number, taken };
                 if to.queue.is_overfull(SERVER_QUEUE_BYTES)
                     && self.leave_out_values(file, &mut call)
                     && to.rank.is_none()
@@ -196,6 +215,7 @@ impl Session {
                     return Ok(());
                 }
                 if let Err(call) = to.queue.push(call) {
+                    to.watch.let_go(call.values.len());
                     self.client.refuse(file, &call, None);
                 }
             }
@@ -227,6 +247,7 @@ impl Session {
         let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
         let (path, is_classic) = (creation.path(), !options.format.is_hdf5());
         let ranks = creation.ranks;
+        let watch = self.board.watch.file(&self.watch, &path, ranks);
         let work = FileWork {
             file,
             path: creation.path(),
@@ -234,13 +255,17 @@ impl Session {
             queue: Arc::clone(&queue),
             client: Arc::clone(&self.client),
             board: Arc::clone(&self.board),
+            watch: Arc::clone(&watch),
         };
         let rank = match ranks {
             None => self.start(move || work.run(None)).map(|()| None),
             Some(of) => self.sit_down(of, work).map(|team| Some((team, of.rank))),
         };
         match rank {
-            Ok(rank) => drop(self.files.insert(file, ClientFile { queue, path, is_classic, rank })),
+            Ok(rank) => {
+                let file_of_client = ClientFile { queue, path, is_classic, rank, watch };
+                drop(self.files.insert(file, file_of_client));
+            }
             Err(error) => {
                 let text = format!("the I/O server cannot write the file: {error}");
                 self.client.reply(Err(Error::with_text(NcError::NoMem, text)));

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::open::CreateOptions;
 
 /// Client and server are of one build.
-pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 1");
+pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 2");
 
 /// What a client says first. The ring comes with it.
 #[derive(Debug, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ use super::gate::Gate;
 use super::queue::{Queue, Waiting};
 use super::room::{Attempt, Room};
 use super::session::Client;
+use super::watch::FileWatch;
 use super::wire::What;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -29,12 +30,14 @@ pub(super) struct FileWork {
     pub(super) queue: Arc<Queue>,
     pub(super) client: Arc<Client>,
     pub(super) board: Arc<Board>,
+    pub(super) watch: Arc<FileWatch>,
 }
 
 impl FileWork {
     /// Creates the file, and carries calls out until it is closed or the client has ended. Of a file of several ranks all of these do so, as a
     /// team.
     pub(super) fn run(self, rank: Option<(&threads::Threads, &Gate)>) {
+        self.watch.enter();
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
@@ -50,7 +53,11 @@ impl FileWork {
             }
         }
         // The client may wait for a reply.
-        left.iter().for_each(|call| self.client.refuse(self.file, call, why.as_ref()));
+        for call in &left {
+            self.watch.let_go(call.values.len());
+            self.client.refuse(self.file, call, why.as_ref());
+        }
+        self.watch.end();
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
@@ -77,7 +84,8 @@ impl FileWork {
         let gate = rank.map(|(team, gate)| (gate, team.rank()));
         let (mut has_failed, mut room) = (false, Room::default());
         while let Some(call) = self.queue.next(gate) {
-            let Waiting { what, values, is_asked, number } = &call;
+            let mut carries_out = self.watch.begin(&call);
+            let Waiting { what, values, is_asked, number, .. } = &call;
             let team = rank.filter(|_| number.is_some()).map(|(team, _)| team as &dyn Team);
             let attempt = Attempt { queue: &self.queue, is_asked: *is_asked, team };
             let tell = |error: &Error| self.client.fail(self.file, error.into());
@@ -91,6 +99,8 @@ impl FileWork {
                 }
                 _ => Err(NcError::Internal.into()),
             };
+            carries_out.code(done.as_ref().err().map_or(0, |error| error.code().code()));
+            drop(carries_out);
             match done {
                 done if *is_asked => self.client.reply(done),
                 Ok(_) => {}
@@ -101,6 +111,7 @@ impl FileWork {
             }
             let is_last =
                 matches!(what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
+            self.watch.done(values.len());
             self.queue.done(&call);
             // A file that could not be closed has what it had committed: the client makes no further call.
             if is_last || !dataset.is_open() {

@@ -4,6 +4,7 @@ mod check;
 mod loader;
 mod plan;
 mod program;
+mod server_traces;
 mod servers;
 mod watch;
 
@@ -49,7 +50,8 @@ pub(crate) struct Args {
     io: Option<String>,
 
     /// File for a recording of calls, transfers and waits (ZONDA_TRACE), which `zonda trace` shows;
-    /// %p in it stands for the process, %r for the MPI rank. What is in the file stays: it is appended to
+    /// %p in it stands for the process, %r for the MPI rank. What is in the file stays: it is appended to. I/O servers record, too:
+    /// `server1` and so on stand for %r or %p, or come behind the name
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 

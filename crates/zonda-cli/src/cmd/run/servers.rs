@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use zonda::servers::ServersSpec;
 
 use super::super::iod::READY;
+use super::server_traces;
 use crate::failure::{CommandFailure, Result};
 
 /// Servers that are there.
@@ -37,6 +38,7 @@ impl Servers {
                     None => drop(command.env_remove(name)),
                 }
             }
+            server_traces::name(&mut command, program, &socket);
             command.arg("iod").arg("--group").arg(socket);
             command.arg("--members").arg(spec.size.to_string());
             command.stdin(Stdio::piped()).stdout(Stdio::piped());

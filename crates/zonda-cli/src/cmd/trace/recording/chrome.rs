@@ -40,6 +40,11 @@ impl ChromeWriter {
         })
     }
 
+    /// Times count from this moment, in nanoseconds since 1970.
+    pub(super) fn begin_at(&mut self, unix_ns: u64) {
+        self.first_unix_ns = Some(unix_ns);
+    }
+
     fn failed(&self, error: impl std::fmt::Display) -> CommandFailure {
         CommandFailure::at(&self.path, error)
     }
