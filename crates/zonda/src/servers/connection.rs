@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use zonda_format::Error;
 use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::memory;
 use zonda_served::{Call, Line, Reply, Told};
 use zonda_shared::{Channel, Happened, Ring};
 
 use super::wire::{self, FrameHead, Hello, Notice, Outcome, SentError, What};
 use crate::error::Result;
-use crate::tuning::{SERVER_HELLO_WAIT, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES};
+use crate::tuning::{
+    SERVER_HELLO_WAIT, SERVER_LEAST_RING_BYTES, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES,
+};
 
 /// A connection, which all files of a process that go to the group share.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ impl Connection {
     /// Connects to the group that listens at a path.
     pub(super) fn to(path: &Path) -> Result<Connection> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
-        let ring = Ring::new(SERVER_RING_BYTES).map_err(|error| of_system(&error))?;
+        let ring = Ring::new(ring_bytes()).map_err(|error| of_system(&error))?;
         let hello =
             wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
@@ -157,7 +160,10 @@ impl Connection {
                     let (to, values) = frame.bytes().split_at_mut(head.len());
                     to.copy_from_slice(head);
                     fill(values)?;
-                    frame.send();
+                    if frame.send() {
+                        // It sleeps at the socket, and has slept for a while.
+                        self.channel.send(BELL, None).map_err(|error| of_system(&error))?;
+                    }
                     break;
                 }
                 Err(full) => {
@@ -184,6 +190,7 @@ impl Connection {
         let _alone = self.asking.lock();
         let head = FrameHead { file, is_asked: true, has_more: false, what };
         self.send(&head, values.len(), &mut copy(values))?;
+        self.ring.wake();
         loop {
             match self.channel.wait(None, true).map_err(|error| of_system(&error))? {
                 Happened::Ended => return Err(gone()),
@@ -230,6 +237,12 @@ impl Connection {
     }
 }
 
+/// Bytes of the ring of a connection: no more than half of what the process may have.
+fn ring_bytes() -> usize {
+    let most = usize::try_from(memory::budget() / 2).unwrap_or(usize::MAX);
+    most.clamp(SERVER_LEAST_RING_BYTES, SERVER_RING_BYTES)
+}
+
 /// Copies a piece to where it is carried from.
 fn copy(piece: &[u8]) -> impl FnMut(&mut [u8]) -> Result<()> {
     move |to| {
@@ -263,6 +276,8 @@ fn with_memory(
     Ok(reply)
 }
 
+/// What tells a server that sleeps at its socket that there is a call.
+const BELL: &[u8] = b"!";
 /// Bytes that the head of a piece takes at most.
 const PIECE_HEAD_BYTES: usize = 64;
 /// `ECHILD` of Linux: what a forked child is told.
