@@ -29,6 +29,23 @@ EXTERNL int nc_var_par_access(int ncid, int varid, int par_access);
 EXTERNL int nc_create_par_fortran(const char *path, int cmode, int comm, int info, int *ncidp);
 EXTERNL int nc_open_par_fortran(const char *path, int mode, int comm, int info, int *ncidp);
 
+/* Zonda's own: I/O servers among the ranks, which write what the others create.
+ *
+ * All ranks of world call it once, with the same spec, between MPI_Init and the first file: "groups=2" makes
+ * the last two ranks servers. The others get a communicator of their own in *compute, which they use in place of world,
+ * and free; all files that they create from then on are written by servers. The servers stay in
+ * this call until all others are in MPI_Finalize, and then get MPI_COMM_NULL: they should call
+ * MPI_Finalize, too. With "groups=0", and under "zonda run --servers", all ranks compute.
+ *
+ * Further words of spec, after commas: size=1, servers of a group; way=messages, which has ranks of the same
+ * node send messages, too, where they otherwise share memory with their servers.
+ *
+ * Returns NC_NOERR; NC_EINVAL on all ranks for another spec, or one that leaves no rank to compute;
+ * NC_EIO on a server that could not write all; NC_EMPI, NC_EPARINIT, NC_ENOPAR as nc_create_par. */
+EXTERNL int nc_zonda_servers(MPI_Comm world, const char *spec, MPI_Comm *compute);
+/* The same with Fortran handles; zonda.f90, beside this file, has nf90_zonda_servers. */
+EXTERNL int nc_zonda_servers_fortran(int world, const char *spec, int *compute);
+
 #if defined(__cplusplus)
 }
 #endif

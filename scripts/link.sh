@@ -107,7 +107,7 @@ ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_pnetcdf.so"
 put scripts/dist/netcdf.pc lib/pkgconfig
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
-put include/*.h include
+put include/*.h include/*.f90 include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
 
@@ -115,7 +115,7 @@ chmod 755 "$prefix/bin/nc-config"
 # because programs take a header that says so for a promise of mpi.h (and Python's netCDF4 for one of mpi4py).
 mpi=lib/netcdf/mpi
 sed -E '/define NC_HAS_(PNETCDF|PARALLEL4|PARALLEL|PAR_FILTERS) /s/ 0 / 1 /' include/netcdf_meta.h >"$scratch/netcdf_meta.h"
-put include/*.h $mpi/include
+put include/*.h include/*.f90 $mpi/include
 put "$scratch/netcdf_meta.h" $mpi/include
 ln -sfn ../../libnetcdf.so.19 "$prefix/$mpi/libnetcdf.so"
 # For those who take a prefix with lib/ and include/ in it.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave RANK STEP]
+ *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave RANK STEP] [servers SPEC]
  *
  * Ranks put rows of record variables together, 97 rows divided as they come; one variable goes through a filter, one is put by each rank alone. With
- * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF.
+ * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF. With `servers` some ranks are I/O servers.
  */
 #include <mpi.h>
 #include <netcdf.h>
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <zonda.h>
 
@@ -26,15 +27,25 @@ static void check(int status, const char *call) {
 #define CHECK(call) check(call, #call)
 
 int main(int argc, char **argv) {
+    MPI_Comm compute = MPI_COMM_WORLD;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 5 && strcmp(argv[argc - 2], "servers") == 0) {
+        CHECK(nc_zonda_servers(MPI_COMM_WORLD, argv[argc - 1], &compute));
+        argc -= 2;
+    }
+    if (compute == MPI_COMM_NULL) {
+        MPI_Finalize();
+        return 0;
+    }
+    MPI_Comm_rank(compute, &rank);
+    MPI_Comm_size(compute, &size);
     if (argc < 4) MPI_Abort(MPI_COMM_WORLD, 64);
     int steps = atoi(argv[3]), who = argc > 6 ? atoi(argv[5]) : -1, last = argc > 6 ? atoi(argv[6]) : -1;
     int is_netcdf4 = argv[2][0] == '4', file, dims[3], vars[2], alone;
     static float values[ROWS * COLUMNS];
     int first = ROWS * rank / size, rows = ROWS * (rank + 1) / size - first;
-    CHECK(nc_create_par(argv[1], is_netcdf4 ? NC_NETCDF4 : NC_64BIT_DATA, MPI_COMM_WORLD, MPI_INFO_NULL, &file));
+    CHECK(nc_create_par(argv[1], is_netcdf4 ? NC_NETCDF4 : NC_64BIT_DATA, compute, MPI_INFO_NULL, &file));
     CHECK(nc_def_dim(file, "time", NC_UNLIMITED, &dims[0]));
     CHECK(nc_def_dim(file, "y", ROWS, &dims[1]));
     CHECK(nc_def_dim(file, "x", COLUMNS, &dims[2]));

@@ -7,9 +7,11 @@
 lives   random lives of files (tests/async/life.c): what is printed, and the files, byte by byte
 model   a model's files, one, four and eight groups; large puts; killed programs; killed servers; a full device; other folders
 ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers; a killed rank
+extra   servers that are ranks of the program (nc_zonda_servers): the same bytes, by memory and by messages, from C and Fortran; what is refused
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,15 +238,23 @@ def no_servers(program, scratch):
         raise Wrong("says %r" % first)
 
 
-def ranks(options, counts, scratch):
+INCLUDE = rig.LIBDIR / "netcdf" / "mpi" / "include"
+
+
+def each_mpi(counts, scratch):
+    """Debian's MPIs, and the program for each."""
     import launch
-    include = rig.LIBDIR / "netcdf" / "mpi" / "include"
     for mpi in launch.known()[:2]:
         if not mpi.there_is():
             counts.skip(mpi.name, "not installed")
             continue
         program = scratch / ("ranks-" + mpi.name)
-        rig.must([mpi.compiler, "-O1", "-I", include, "-I", rig.INCDIR, HERE / "ranks.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
+        rig.must([mpi.compiler, "-O1", "-I", INCLUDE, "-I", rig.INCDIR, HERE / "ranks.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
+        yield launch, mpi, program
+
+
+def ranks(options, counts, scratch):
+    for launch, mpi, program in each_mpi(counts, scratch):
         for fmt in "54":
             for n, spec in options.by([(3, "groups=2")], [(1, "groups=1"), (3, "groups=2"), (4, "groups=1")], [(n, "groups=%d" % g) for n in (1, 2, 3, 4, 8) for g in (1, 2, 4)]):
                 name = "%s: %d ranks, format %s, %s" % (mpi.name, n, fmt, spec)
@@ -279,13 +289,95 @@ def ended_rank(launch, mpi, program, scratch, fmt, how):
         raise Wrong("%d records after a rank ended in step 6" % length)
 
 
+def extra(options, counts, scratch):
+    for launch, mpi, program in each_mpi(counts, scratch):
+        def attempt(name, test, *arguments):
+            if options.wants(name):
+                counts.attempt("%s: %s" % (mpi.name, name), test, launch, mpi, program, scratch, *arguments)
+
+        for fmt in "54":
+            for n, groups, more in options.by([(2, 1, ""), (3, 2, ",way=messages")], [(1, 1, ""), (3, 2, ""), (2, 1, ",way=messages"), (4, 2, ",way=messages"), (3, 0, "")],
+                                              [(n, g, way) for n in (1, 2, 4, 8) for g in (0, 1, 3) for way in ("", ",way=messages")]):  # fmt: skip
+                attempt("extra: %d ranks and groups=%d%s, format %s" % (n, groups, more, fmt), with_extra_ranks, fmt, n, groups, more, 9)
+        attempt("extra: more than fits on the way", with_extra_ranks, "5", 2, 1, ",way=messages", 700)
+        attempt("extra: a rank is killed", killed_beside_servers)
+        attempt("extra: what is refused", refused_servers)
+        attempt("extra: beside zonda run", servers_of_both)
+        if mpi.fortran and rig.tool(mpi.fortran):
+            attempt("extra: Fortran", by_fortran)
+
+
+def with_extra_ranks(launch, mpi, program, scratch, fmt, n, groups, more, steps):
+    one, other, env = scratch / "one.nc", scratch / "other.nc", launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
+    rig.must(launch.command(mpi, n, [program, one, fmt, steps]), env, seconds=SECONDS)
+    other.unlink(missing_ok=True)
+    rig.must(launch.command(mpi, n + groups, [program, other, fmt, steps, "servers", "groups=%d%s" % (groups, more)]), env, seconds=SECONDS)
+    alike(one, other)
+    left = list(scratch.glob("zonda-*"))
+    if left:
+        raise Wrong("%s are left" % left)
+
+
+def killed_beside_servers(launch, mpi, program, scratch):
+    """The launcher ends all ranks, also the server. The file is what was committed."""
+    path, env = scratch / "other.nc", launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
+    path.unlink(missing_ok=True)
+    done = rig.run(launch.command(mpi, 3, [program, path, "4", "4000", "kill", "1", "40", "servers", "groups=1"]), env, seconds=SECONDS)
+    if done.returncode == 0:
+        raise Wrong("ends with 0")
+    if path.exists() and path.stat().st_size > 0:
+        rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+    for folder in scratch.glob("zonda-*"):
+        shutil.rmtree(folder)
+
+
+def refused_servers(launch, mpi, program, scratch):
+    env = launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
+    words = [program, scratch / "no.nc", "5", "1", "servers"]
+    for n, arguments, why in ((3, ["groups=3"], "3 ranks are too few"), (2, ["groups=x"], "groups=x: no number"), (2, ["size=2"], "one server"),
+                              (2, ["groups=1", ":", "-n", "1", *words, "groups=2"], "something else")):  # fmt: skip
+        done = rig.run(launch.command(mpi, n, [*words, *arguments]), env, seconds=SECONDS)
+        if done.returncode == 0 or why not in done.stdout or "-36" not in done.stdout:
+            raise Wrong("%s ends with %s and says %r" % (arguments, done.returncode, done.stdout[-400:]))
+    if (scratch / "no.nc").exists() or list(scratch.glob("zonda-*")):
+        raise Wrong("there are %s" % list(scratch.iterdir()))
+
+
+def servers_of_both(launch, mpi, program, scratch):
+    """Where servers were there before, the program's ranks all compute."""
+    one, other, env = scratch / "one.nc", scratch / "other.nc", launch.environment(mpi, rig.LIBDIR)
+    rig.must(launch.command(mpi, 3, [program, one, "4", "5"]), env, seconds=SECONDS)
+    done = served("groups=1", launch.command(mpi, 3, [program, other, "4", "5", "servers", "groups=2"]), env)
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r" % (done.returncode, done.stdout))
+    alike(one, other)
+
+
+def by_fortran(launch, mpi, _program, scratch):
+    import guide
+    env = launch.environment(mpi, rig.LIBDIR)
+    program, folder = scratch / "divided", scratch / "module"
+    folder.mkdir(exist_ok=True)
+    rig.must([rig.tool(mpi.fortran), "-J", folder, INCLUDE / "zonda.f90", HERE / "divided.f90", "-o", program, *guide.configured("--fflags", "--flibs")], env)
+    files = []
+    for n, spec in ((3, "groups=0"), (4, "groups=1"), (5, "groups=2,way=messages")):
+        path = scratch / ("fortran-%d.nc" % n)
+        rig.must(launch.command(mpi, n, [program, path, spec]), env, seconds=SECONDS)
+        files.append(path)
+    text = rig.must([rig.tool("ncdump"), files[0]], rig.environment(rig.reference()))
+    if "time = UNLIMITED ; // (6 currently)" not in text or "6150" not in text:
+        raise Wrong("ncdump says %r" % text[-400:])
+    alike(files[0], files[1])
+    alike(files[0], files[2])
+
+
 def main():
-    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK})
+    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK, "extra": rig.QUICK})
     options, counts = rig.arguments(p), rig.Counts()
     rig.two_libraries()
     with rig.scratch() as scratch:
         for part in options.chosen():
-            {"lives": lives, "model": model, "ranks": ranks}[part](options, counts, scratch)
+            {"lives": lives, "model": model, "ranks": ranks, "extra": extra}[part](options, counts, scratch)
     return counts
 
 

@@ -3,9 +3,9 @@
 //! `MPI_Comm` and `MPI_Info` are ints in MPICH and pointers in Open MPI; as machine words in
 //! registers, both arrive here unharmed. No MPI is linked: the one that the program has is found when it is needed.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
-use zonda::mpi::{self, Communicator};
+use zonda::mpi::{self, Communicator, MadeComm};
 use zonda::{CreateOptions, Dataset, Error, NcError, OpenOptions, WriteBehind};
 
 use crate::boundary::{boundary, boundary_with_code};
@@ -231,5 +231,62 @@ pub extern "C" fn nc_var_par_access(ncid: c_int, varid: c_int, par_access: c_int
         };
         let set = dataset.set_collective(file.var(varid), is_collective);
         set.map_err(|error| file.failure(error))
+    })
+}
+
+/// Divides the ranks of a program into those that compute and I/O servers.
+///
+/// # Safety
+/// `spec` is null, or a C string.
+unsafe fn divide(world: Communicator, spec: *const c_char) -> Result<MadeComm, CallFailure> {
+    // SAFETY: not null, and the contract above.
+    let spec = (!spec.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(spec) });
+    let text = spec.map_or("", |spec| spec.to_str().unwrap_or("(no text)"));
+    prepare_for_fork_and_exit();
+    Ok(zonda::servers::divide_ranks(world, text)?)
+}
+
+/// `int nc_zonda_servers(MPI_Comm world, const char *spec, MPI_Comm *compute);`
+///
+/// # Safety
+/// `world` is a communicator of the MPI that the process has; `spec` is null, or a C string; `compute` is null, or valid for a write of an `MPI_Comm`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_zonda_servers(
+    world: MpiHandle,
+    spec: *const c_char,
+    compute: *mut c_void,
+) -> c_int {
+    boundary_with_code(|| {
+        if compute.is_null() {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: same contract.
+        let made = unsafe { divide(Communicator::C(world), spec)? };
+        // SAFETY: not null, and the contract above.
+        let written = unsafe { made.write_to(compute) };
+        written.map(|()| 0).map_err(|error| mpi::of_mpi(&error).into())
+    })
+}
+
+/// `int nc_zonda_servers_fortran(int world, const char *spec, int *compute);`
+///
+/// # Safety
+/// As [`nc_zonda_servers`]; both communicators are Fortran ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_zonda_servers_fortran(
+    world: c_int,
+    spec: *const c_char,
+    compute: *mut c_int,
+) -> c_int {
+    boundary_with_code(|| {
+        if compute.is_null() {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: same contract.
+        let made = unsafe { divide(Communicator::Fortran(world), spec)? };
+        let number = made.number().map_err(|error| mpi::of_mpi(&error))?;
+        // SAFETY: not null, and the contract above.
+        unsafe { compute.write(number) };
+        Ok(0)
     })
 }

@@ -29,6 +29,8 @@ pub struct Handles<W> {
     pub comm_null: W,
     /// `MPI_COMM_WORLD`
     pub comm_world: W,
+    /// `MPI_COMM_SELF`
+    pub comm_self: W,
     /// `MPI_INFO_NULL`
     pub info_null: W,
     /// `MPI_REQUEST_NULL`
@@ -53,10 +55,11 @@ pub struct Handles<W> {
 
 impl<W: Copy> Handles<W> {
     /// All of them, by their names of MPI.
-    pub fn named(&self) -> [(&'static CStr, W); 12] {
+    pub fn named(&self) -> [(&'static CStr, W); 13] {
         [
             (c"MPI_COMM_NULL", self.comm_null),
             (c"MPI_COMM_WORLD", self.comm_world),
+            (c"MPI_COMM_SELF", self.comm_self),
             (c"MPI_INFO_NULL", self.info_null),
             (c"MPI_REQUEST_NULL", self.request_null),
             (c"MPI_ERRORS_RETURN", self.errors_return),
@@ -78,6 +81,7 @@ impl<W: Copy> Handles<W> {
         Ok(Handles {
             comm_null: word(self.comm_null)?,
             comm_world: word(self.comm_world)?,
+            comm_self: word(self.comm_self)?,
             info_null: word(self.info_null)?,
             request_null: word(self.request_null)?,
             errors_return: word(self.errors_return)?,
@@ -132,6 +136,7 @@ static MPICH: Table = Table {
     handles: Handles {
         comm_null: Word::Value(0x0400_0000),
         comm_world: Word::Value(0x4400_0000),
+        comm_self: Word::Value(0x4400_0001),
         info_null: Word::Value(0x1c00_0000),
         request_null: Word::Value(0x2c00_0000),
         errors_return: Word::Value(0x5400_0001),
@@ -157,6 +162,7 @@ static OPEN_MPI: Table = Table {
     handles: Handles {
         comm_null: Word::Symbol(c"ompi_mpi_comm_null"),
         comm_world: Word::Symbol(c"ompi_mpi_comm_world"),
+        comm_self: Word::Symbol(c"ompi_mpi_comm_self"),
         info_null: Word::Symbol(c"ompi_mpi_info_null"),
         request_null: Word::Symbol(c"ompi_request_null"),
         errors_return: Word::Symbol(c"ompi_mpi_errors_return"),
@@ -182,6 +188,7 @@ static STANDARD: Table = Table {
     handles: Handles {
         comm_null: Word::Value(0x100),
         comm_world: Word::Value(0x101),
+        comm_self: Word::Value(0x102),
         info_null: Word::Value(0x130),
         request_null: Word::Value(0x180),
         errors_return: Word::Value(0x143),

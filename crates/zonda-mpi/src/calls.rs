@@ -70,8 +70,13 @@ functions! { Functions required {
     isend c"MPI_Isend" (*const c_void, c_int, Word, c_int, c_int, Word, *mut Word) -> c_int;
 } optional {
     abort c"MPI_Abort" (Word, c_int) -> c_int;
+    comm_c2f c"MPI_Comm_c2f" (Word) -> c_int;
+    comm_create_keyval c"MPI_Comm_create_keyval" (CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void) -> c_int;
     comm_f2c c"MPI_Comm_f2c" (c_int) -> Word;
     comm_fromint c"MPI_Comm_fromint" (c_int) -> Word;
+    comm_set_attr c"MPI_Comm_set_attr" (Word, c_int, *mut c_void) -> c_int;
+    comm_split c"MPI_Comm_split" (Word, c_int, c_int, *mut Word) -> c_int;
+    comm_toint c"MPI_Comm_toint" (Word) -> c_int;
     finalize c"MPI_Finalize" () -> c_int;
     info_f2c c"MPI_Info_f2c" (c_int) -> Word;
     info_fromint c"MPI_Info_fromint" (c_int) -> Word;
@@ -79,6 +84,12 @@ functions! { Functions required {
     info_get_nthkey c"MPI_Info_get_nthkey" (Word, c_int, *mut c_char) -> c_int;
     init_thread c"MPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int;
 } }
+
+/// What MPI calls to copy an attribute of a communicator that is duplicated.
+type CopyAttribute =
+    extern "C" fn(Word, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+/// What MPI calls to delete one.
+type DeleteAttribute = extern "C" fn(Word, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// A call of MPI that failed: its name, and the code that it returned.
 #[derive(Clone, Copy, Debug)]
@@ -260,6 +271,59 @@ impl Mpi {
         (0..n).map(key).collect()
     }
 
+    /// Divides a communicator by a number that each rank gives: the one of the ranks with the same number, in their order. All ranks call it, and wait
+    /// for each other.
+    pub(crate) fn split(&self, comm: Word, number: c_int) -> Result<Word, Failed> {
+        let name = "MPI_Comm_split";
+        let split = self.functions.comm_split.ok_or(Failed { function: name, code: -1 })?;
+        let mut made = 0;
+        // SAFETY: valid for a write of a handle; MPI checks the communicator.
+        check(name, unsafe { split(comm, number, 0, &raw mut made) })?;
+        Ok(made)
+    }
+
+    /// Has `MPI_Finalize` call [`ENDS`] before it does anything else: what is attached to `MPI_COMM_SELF` is deleted first (MPI 3.1, section 8.7.1).
+    pub(crate) fn call_at_finalize(&self) -> Result<(), Failed> {
+        let name = "MPI_Comm_create_keyval";
+        let lacking = Failed { function: name, code: -1 };
+        let make = self.functions.comm_create_keyval.ok_or(lacking)?;
+        let attach = self.functions.comm_set_attr.ok_or(lacking)?;
+        let mut key = 0;
+        // SAFETY: functions of the types that MPI calls, which live as long as the program; an int that is written.
+        check(name, unsafe {
+            make(keep_attribute, end_attribute, &raw mut key, std::ptr::null_mut())
+        })?;
+        // SAFETY: the key is one that MPI gave; the value is none, and nobody looks at it.
+        check("MPI_Comm_set_attr", unsafe {
+            attach(self.handles.comm_self, key, std::ptr::null_mut())
+        })
+    }
+
+    /// The number that Fortran has for a communicator.
+    pub(crate) fn number_of_comm(&self, comm: Word) -> Option<c_int> {
+        let Functions { comm_c2f, comm_toint, .. } = self.functions;
+        let convert = match self.table.kind {
+            Kind::Mpich => return u32::try_from(comm).ok().map(u32::cast_signed),
+            Kind::OpenMpi => comm_c2f?,
+            Kind::Standard => comm_toint.or(comm_c2f)?,
+        };
+        // SAFETY: a handle that MPI gave.
+        Some(unsafe { convert(comm) })
+    }
+
+    /// Writes a handle to where a program has one.
+    ///
+    /// # Safety
+    /// `to` is valid for a write of an `MPI_Comm` of this MPI.
+    pub(crate) unsafe fn write_handle(&self, to: *mut c_void, handle: Word) {
+        match self.table.handle_bytes {
+            // SAFETY: the contract above; such handles have 32 bits.
+            4 => unsafe { to.cast::<u32>().write_unaligned(handle as u32) },
+            // SAFETY: the contract above; all others have the size of a word.
+            _ => unsafe { to.cast::<Word>().write_unaligned(handle) },
+        }
+    }
+
     /// The communicator that Fortran has under this number.
     pub(crate) fn fortran_comm(&self, number: c_int) -> Option<Word> {
         let Functions { comm_f2c, comm_fromint, .. } = self.functions;
@@ -313,4 +377,29 @@ pub(crate) fn has_standard_abi(loaded: &Loaded) -> bool {
     let (mut major, mut minor) = (-1, -1);
     // SAFETY: both are valid for a write of an int; it may be called at any time.
     call.is_some_and(|call| unsafe { call(&raw mut major, &raw mut minor) } == 0 && major >= 1)
+}
+
+/// What is done when `MPI_Finalize` begins.
+pub(crate) static ENDS: zonda_runtime::Settled<fn()> = zonda_runtime::Settled::new();
+
+/// A duplicate of `MPI_COMM_SELF` has no such attribute.
+extern "C" fn keep_attribute(
+    _: Word,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    is_copied: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI gives the place of an int.
+    unsafe { is_copied.write(0) };
+    0
+}
+
+extern "C" fn end_attribute(_: Word, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    if let Some(end) = ENDS.get() {
+        // MPI is no place for a panic, which is on standard error.
+        drop(std::panic::catch_unwind(end));
+    }
+    0
 }

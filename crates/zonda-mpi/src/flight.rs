@@ -27,6 +27,8 @@ pub(crate) enum Tag {
     Heading = 2,
     Lengths = 3,
     Message = 4,
+    PostHeading = 5,
+    PostBody = 6,
 }
 
 /// A buffer of a flight.

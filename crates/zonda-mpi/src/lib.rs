@@ -4,6 +4,7 @@
 pub mod abi;
 #[allow(unsafe_code)]
 mod calls;
+mod divide;
 mod error;
 mod exchange;
 #[allow(unsafe_code)]
@@ -15,6 +16,7 @@ mod launcher;
 mod loaded;
 mod mpi;
 mod node;
+mod post;
 mod rounds;
 mod settings;
 mod steps;
@@ -23,8 +25,11 @@ mod tuning;
 mod wait;
 mod world;
 
+pub use divide::{Communicator, MadeComm, at_finalize};
 pub use error::{Answer, MpiError};
 pub use info::{info_from_fortran, info_keys, info_value};
+pub use node::node;
+pub use post::Post;
 pub use settings::Settings;
 pub use team::MpiTeam;
 pub use world::World;

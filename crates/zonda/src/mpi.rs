@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use zonda_model::{Answer, NcError};
 use zonda_mpi::{Answer as MpiAnswer, MpiError, MpiTeam};
+pub use zonda_mpi::{Communicator, MadeComm};
 use zonda_parallel::{BadHint, Hints};
 use zonda_runtime::setting;
 use zonda_team::{Step, Team};
@@ -53,15 +54,6 @@ impl World {
     }
 }
 
-/// How a communicator came.
-#[derive(Clone, Copy, Debug)]
-pub enum Communicator {
-    /// The word that a C program has: an `MPI_Comm`, in the low half where handles have 32 bits.
-    C(usize),
-    /// The number that a Fortran program has.
-    Fortran(i32),
-}
-
 /// The ranks of a communicator, which all call this. What is done is `call`, on the file `file`.
 ///
 /// The MPI is the one that the process has loaded; none is linked.
@@ -77,7 +69,9 @@ pub fn team(communicator: Communicator, call: &str, file: &str) -> Result<Arc<dy
     Ok(Arc::new(team.map_err(|error| of_mpi(&error))?))
 }
 
-fn of_mpi(error: &MpiError) -> Error {
+/// What a function answers for an error of MPI.
+#[must_use]
+pub fn of_mpi(error: &MpiError) -> Error {
     let code = match error.answer() {
         MpiAnswer::NotParallel => NcError::NoPar,
         MpiAnswer::NotBegun => NcError::ParInit,

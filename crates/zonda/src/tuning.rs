@@ -228,3 +228,8 @@ pub(crate) const SERVER_SPARE_BYTES: usize = 16 << 20;
 /// Bytes of a call from which on its memory is kept; and the steps in which such memory is taken. *servers*: as [`SERVER_SPARE_BYTES`].
 pub(crate) const SERVER_LEAST_BUFFER: usize = 16 << 10;
 pub(crate) const SERVER_BUFFER_STEP: usize = 64 << 10;
+
+/// Most bytes of a message of MPI to a server: what the server has in memory twice for a while.
+pub(crate) const SERVER_MESSAGE_BYTES: usize = 16 << 20;
+/// Most bytes of messages of MPI from a client to a server that the server has not taken: as many as wait in a ring.
+pub(crate) const SERVER_MESSAGES_BYTES: u64 = 128 << 20;

@@ -14,38 +14,41 @@ use zonda_served::Line;
 use zonda_team::{Reduction, Step, Team};
 
 use super::connection::{Connection, ServerLine};
+use super::extra_ranks;
 use super::group::writes_alone;
+use super::way::Address;
 use super::wire::{Creation, RankOf, What, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
 
-type Connections = HashMap<PathBuf, Arc<Connection>>;
+type Connections = HashMap<Address, Arc<Connection>>;
 
-/// Connections of the process, by socket.
+/// Connections of the process, by where the server is.
 static CONNECTIONS: Global<Option<Connections>> = Global::new(Rank::Files, None, || None);
 /// Files of ranks that this process created, for names of their teams.
 static N_TEAMS: AtomicU64 = AtomicU64::new(0);
 
-/// The sockets of the groups, in the order of their numbers. Empty where there are no servers.
-fn sockets() -> Result<Vec<PathBuf>> {
+/// The servers of the groups, in the order of their numbers. Empty where there are none.
+fn servers() -> Result<Vec<Address>> {
     let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
-        return Ok(Vec::new());
+        return Ok(extra_ranks::servers());
     };
     if writes_alone() {
         return Ok(Vec::new());
     }
-    let sockets: Vec<PathBuf> = (0..)
+    let found: Vec<Address> = (0..)
         .map(|number: usize| Path::new(&folder).join(number.to_string()))
         .take_while(|path| path.exists())
+        .map(Address::Socket)
         .collect();
-    if sockets.is_empty() {
+    if found.is_empty() {
         let folder = Path::new(&folder).display();
         let text =
             format!("{}: no I/O servers in {folder}: zonda run starts them", super::VARIABLE);
         return Err(Error::answered(NcError::Io, Answer::Request, text));
     }
-    Ok(sockets)
+    Ok(found)
 }
 
 /// Whether servers write the files that a program creates in this way.
@@ -53,31 +56,31 @@ fn goes_to_servers(options: &CreateOptions) -> bool {
     options.in_memory.is_none() && !options.share && is_served(options.format)
 }
 
-/// The connection to a socket, which is made where there is none.
-fn connection(socket: &Path) -> Result<Arc<Connection>> {
+/// The connection to a server, which is made where there is none.
+fn connection(server: &Address) -> Result<Arc<Connection>> {
     let mut connections = CONNECTIONS.lock();
     let connections = connections.get_or_insert_default();
     // Those of the process that this one was forked from are not for this one.
-    if let Some(known) = connections.get(socket).filter(|known| known.is_own()) {
+    if let Some(known) = connections.get(server).filter(|known| known.is_own()) {
         return Ok(Arc::clone(known));
     }
-    let new = Arc::new(Connection::to(socket)?);
-    connections.insert(socket.to_owned(), Arc::clone(&new));
+    let new = Arc::new(Connection::to(server)?);
+    connections.insert(server.clone(), Arc::clone(&new));
     Ok(new)
 }
 
 /// The group for a new file: the one for which the least waits, and of several the next one in turn.
-fn group(sockets: &[PathBuf]) -> Result<usize> {
+fn group(servers: &[Address]) -> Result<usize> {
     static TURN: AtomicU64 = AtomicU64::new(0);
-    let n = sockets.len().max(1);
+    let n = servers.len().max(1);
     let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_add(u64::from(std::process::id()));
     let turn = usize::try_from(turn % n as u64).unwrap_or_default();
     if n == 1 {
         return Ok(0);
     }
     let mut loads = zonda_model::memory::room(n)?;
-    for socket in sockets {
-        let reply = connection(socket)?.ask(0, What::Load, &[])?;
+    for server in servers {
+        let reply = connection(server)?.ask(0, What::Load, &[])?;
         loads.push(reply.shape.first().copied().unwrap_or_default());
     }
     let in_turn = (0..n).map(|step| (turn + step) % n);
@@ -89,26 +92,26 @@ pub(crate) fn create(path: &Path, options: &CreateOptions) -> Option<Result<Data
     if !goes_to_servers(options) {
         return None;
     }
-    let sockets = match sockets() {
-        Ok(sockets) if sockets.is_empty() => return None,
-        sockets => sockets,
+    let servers = match servers() {
+        Ok(servers) if servers.is_empty() => return None,
+        servers => servers,
     };
-    let made = sockets.and_then(|sockets| {
+    let made = servers.and_then(|servers| {
         settle(path)?;
-        let line = created(&sockets[group(&sockets)?], path, options, None)?;
+        let line = created(&servers[group(&servers)?], path, options, None)?;
         Dataset::create_served(line, path, options)
     });
     Some(made.map_err(|error| error.at(path)))
 }
 
 fn created(
-    socket: &Path,
+    server: &Address,
     path: &Path,
     options: &CreateOptions,
     ranks: Option<RankOf>,
 ) -> Result<Arc<dyn Line>> {
     let absolute = absolute(path)?;
-    let connection = connection(socket)?;
+    let connection = connection(server)?;
     let file = connection.new_file();
     let creation = Creation::new(&absolute, options, ranks);
     connection.ask(file, What::Create(creation), &[])?;
@@ -126,7 +129,7 @@ const fn libc_enoent() -> i32 {
 
 /// Whether ranks have servers, for their agreement on how a file is created.
 pub(crate) fn are_there(options: &CreateOptions) -> bool {
-    goes_to_servers(options) && sockets().is_ok_and(|sockets| !sockets.is_empty())
+    goes_to_servers(options) && servers().is_ok_and(|servers| !servers.is_empty())
 }
 
 /// Creates a file of several ranks that servers write. All ranks call it, with equal options, where [`are_there`].
@@ -136,9 +139,9 @@ pub(crate) fn create_parallel(
     path: &Path,
     options: &CreateOptions,
 ) -> Result<Dataset> {
-    let sockets = sockets()?;
+    let servers = servers()?;
     // Rank 0 chooses.
-    let chosen = if team.rank() == 0 { settle(path).and_then(|()| group(&sockets)) } else { Ok(0) };
+    let chosen = if team.rank() == 0 { settle(path).and_then(|()| group(&servers)) } else { Ok(0) };
     let own = u64::from(std::process::id()) << 32 | N_TEAMS.fetch_add(1, Ordering::Relaxed);
     let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
     let words = [chosen.as_ref().map_or(u64::MAX, |&group| group as u64), own, now];
@@ -147,16 +150,16 @@ pub(crate) fn create_parallel(
     let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     let mut word = || words.next().unwrap_or(u64::MAX);
     let (group, name) = (word(), [word(), word()]);
-    let socket = usize::try_from(group).ok().and_then(|group| sockets.get(group));
+    let server = usize::try_from(group).ok().and_then(|group| servers.get(group));
     // All have to come to the server, or none: it waits for all.
     let reached = chosen.and_then(|_| {
-        let socket =
-            socket.ok_or_else(|| Error::because(NcError::Io, "rank 0 reaches no I/O server"))?;
-        connection(socket).map(|_| socket)
+        let server =
+            server.ok_or_else(|| Error::because(NcError::Io, "rank 0 reaches no I/O server"))?;
+        connection(server).map(|_| server)
     });
-    let socket = share(&**team, step, reached)?;
+    let server = share(&**team, step, reached)?;
     let ranks = Some(RankOf { team: name, rank: team.rank(), size: team.size() });
-    let line = share(&**team, step, created(socket, path, options, ranks))?;
+    let line = share(&**team, step, created(server, path, options, ranks))?;
     Dataset::create_served_parallel(line, path, options)
 }
 
@@ -196,4 +199,12 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
         connection.ask(0, What::Settle { path: path.clone() }, &[])?;
     }
     Ok(())
+}
+
+/// Drops the connections to some servers, which go.
+pub(super) fn forget(servers: &[Address]) {
+    let mut connections = CONNECTIONS.lock();
+    if let Some(connections) = connections.as_mut() {
+        connections.retain(|server, _| !servers.contains(server));
+    }
 }

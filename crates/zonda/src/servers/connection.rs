@@ -1,79 +1,47 @@
 //! A client's connection to one group of servers.
 
 use std::collections::HashMap;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use zonda_format::Error;
-use zonda_model::{Answer, NcError};
+use zonda_model::NcError;
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_runtime::memory;
 use zonda_served::{Call, Line, Reply, Told};
-use zonda_shared::{Channel, Happened, Ring};
 
-use super::wire::{self, FrameHead, Hello, Notice, Outcome, SentError, What};
+use super::memory_way::MemoryWay;
+use super::message_way::MessageWay;
+use super::way::{Address, Fill, Way, of_system, other_version};
+use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
 use crate::error::Result;
-use crate::tuning::{
-    SERVER_HELLO_WAIT, SERVER_LEAST_RING_BYTES, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES,
-};
 
 /// A connection, which all files of a process that go to the group share.
 #[derive(Debug)]
 pub(super) struct Connection {
-    ring: Arc<Ring>,
-    channel: Channel,
+    way: Box<dyn Way>,
     /// Who asks has it until the reply is there: nobody else reads messages meanwhile.
     asking: Mutex<()>,
     /// The first failure of each file that was not told yet.
     failures: Mutex<HashMap<u64, SentError>>,
     next_file: AtomicU64,
-    /// The news of the ring up to which the socket was read.
+    /// The news up to which messages were read.
     n_seen: AtomicU64,
-    began: Instant,
-    /// When the server was last seen, in milliseconds from the beginning.
-    seen_ms: AtomicU64,
     pid: u32,
 }
 
-fn gone() -> Error {
-    let why = "the I/O server of the file is gone; the file has what it had committed";
-    Error::answered(NcError::Io, Answer::System, why)
-}
-
-fn of_system(error: &io::Error) -> Error {
-    let text = format!("the I/O server cannot be reached: {error}");
-    Error::answered(NcError::Io, Answer::System, text)
-}
-
 impl Connection {
-    /// Connects to the group that listens at a path.
-    pub(super) fn to(path: &Path) -> Result<Connection> {
-        let channel = Channel::to(path).map_err(|error| of_system(&error))?;
-        let ring = Ring::new(ring_bytes()).map_err(|error| of_system(&error))?;
-        let hello =
-            wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
-        channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
-        let answer = channel.take_within(SERVER_HELLO_WAIT).map_err(|error| of_system(&error))?;
-        let Some(Happened::Message(bytes, _)) = answer else { return Err(gone()) };
-        match wire::decode(&bytes) {
-            Some(Notice::Welcome { refused: None, .. }) => {}
-            Some(Notice::Welcome { refused: Some(why), .. }) => {
-                return Err(Error::answered(NcError::Io, Answer::Request, why));
-            }
-            _ => return Err(other_version()),
-        }
+    /// Connects to the group at an address.
+    pub(super) fn to(address: &Address) -> Result<Connection> {
+        let way: Box<dyn Way> = match address {
+            Address::Socket(path) => Box::new(MemoryWay::to(path)?),
+            Address::Rank(rank) => Box::new(MessageWay::to(*rank)?),
+        };
         Ok(Connection {
-            ring,
-            channel,
+            way,
             asking: Mutex::ranked(Rank::Helper, ()),
             failures: Mutex::ranked(Rank::Budget, HashMap::new()),
             next_file: AtomicU64::new(1),
             n_seen: AtomicU64::new(0),
-            began: Instant::now(),
-            seen_ms: AtomicU64::new(0),
             pid: zonda_runtime::fork::process_id(),
         })
     }
@@ -88,30 +56,14 @@ impl Connection {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Now and then sees whether the server is there.
-    fn look(&self) -> Result<()> {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let every = u64::try_from(SERVER_LOOK_INTERVAL.as_millis()).unwrap_or(u64::MAX);
-        if now.saturating_sub(self.seen_ms.load(Ordering::Relaxed)) < every {
-            return Ok(());
-        }
-        self.seen_ms.store(now, Ordering::Relaxed);
-        if self.channel.is_cut() { Err(gone()) } else { Ok(()) }
-    }
-
     /// Hands a frame over, with values that `fill` writes to where they are carried from.
-    fn send(
-        &self,
-        head: &FrameHead,
-        n_bytes: usize,
-        fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn send(&self, head: &FrameHead, n_bytes: usize, fill: Fill<'_>) -> Result<()> {
         if !self.is_own() {
             return Err(NcError::System(ECHILD).into());
         }
-        self.look()?;
+        self.way.look()?;
         let first = wire::head_with_length(head)?;
-        let most = self.ring.most_bytes();
+        let most = self.way.most_bytes();
         if first.len().saturating_add(n_bytes) <= most {
             return self.send_frame(&first, n_bytes, fill);
         }
@@ -142,47 +94,11 @@ impl Connection {
         self.send_frame(&head, piece.len(), &mut copy(piece))
     }
 
-    fn send_frame(
-        &self,
-        head: &[u8],
-        n_bytes: usize,
-        fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
-    ) -> Result<()> {
-        let len = head.len().saturating_add(n_bytes);
-        if len > self.ring.most_bytes() {
+    fn send_frame(&self, head: &[u8], n_bytes: usize, fill: Fill<'_>) -> Result<()> {
+        if head.len().saturating_add(n_bytes) > self.way.most_bytes() {
             return Err(NcError::NoMem.into());
         }
-        let waiting = zonda_trace::start();
-        let mut has_waited = false;
-        loop {
-            match self.ring.begin(len) {
-                Ok(mut frame) => {
-                    let (to, values) = frame.bytes().split_at_mut(head.len());
-                    to.copy_from_slice(head);
-                    fill(values)?;
-                    if frame.send() {
-                        // It sleeps at the socket, and has slept for a while.
-                        self.channel.send(BELL, None).map_err(|error| of_system(&error))?;
-                    }
-                    break;
-                }
-                Err(full) => {
-                    has_waited = true;
-                    self.ring
-                        .wait(full, SERVER_LOOK_INTERVAL)
-                        .map_err(|error| of_system(&error))?;
-                    if self.channel.is_cut() {
-                        return Err(gone());
-                    }
-                }
-            }
-        }
-        if has_waited {
-            let args =
-                || zonda_trace::Args { bytes: n_bytes as u64, ..zonda_trace::Args::default() };
-            zonda_trace::span_since(waiting, zonda_trace::EventKind::QueueBlocked, args);
-        }
-        Ok(())
+        self.way.send(head, n_bytes, fill)
     }
 
     /// Hands a question over, and waits for the reply.
@@ -190,17 +106,15 @@ impl Connection {
         let _alone = self.asking.lock();
         let head = FrameHead { file, is_asked: true, has_more: false, what };
         self.send(&head, values.len(), &mut copy(values))?;
-        self.ring.wake();
         loop {
-            match self.channel.wait(None, true).map_err(|error| of_system(&error))? {
-                Happened::Ended => return Err(gone()),
-                Happened::Message(bytes, memory) => match wire::decode(&bytes) {
-                    Some(Notice::Reply { outcome, len }) => {
-                        return with_memory(outcome.reply()?, memory, len);
-                    }
-                    Some(Notice::Failure { file, error }) => self.note_failure(file, error),
-                    _ => return Err(other_version()),
-                },
+            let Some((bytes, values)) = self.way.message(true)? else { continue };
+            match wire::decode(&bytes) {
+                Some(Notice::Reply { outcome, .. }) => {
+                    let reply = outcome.reply()?;
+                    return Ok(Reply { values: values.unwrap_or(reply.values), ..reply });
+                }
+                Some(Notice::Failure { file, error }) => self.note_failure(file, error),
+                _ => return Err(other_version()),
             }
         }
     }
@@ -214,15 +128,14 @@ impl Connection {
         if !self.is_own() {
             return None;
         }
-        let n_news = self.ring.n_news();
+        let n_news = self.way.n_news();
         if n_news == self.n_seen.load(Ordering::Acquire) {
             return None;
         }
         // Who asks reads the messages itself.
         let alone = self.asking.try_lock();
         if alone.is_some() {
-            let next = || self.channel.take_within(Duration::ZERO);
-            while let Ok(Some(Happened::Message(bytes, _))) = next() {
+            while let Ok(Some((bytes, _))) = self.way.message(false) {
                 if let Some(Notice::Failure { file, error }) = wire::decode(&bytes) {
                     self.note_failure(file, error);
                 }
@@ -237,12 +150,6 @@ impl Connection {
     }
 }
 
-/// Bytes of the ring of a connection: no more than half of what the process may have.
-fn ring_bytes() -> usize {
-    let most = usize::try_from(memory::budget() / 2).unwrap_or(usize::MAX);
-    most.clamp(SERVER_LEAST_RING_BYTES, SERVER_RING_BYTES)
-}
-
 /// Copies a piece to where it is carried from.
 fn copy(piece: &[u8]) -> impl FnMut(&mut [u8]) -> Result<()> {
     move |to| {
@@ -251,33 +158,6 @@ fn copy(piece: &[u8]) -> impl FnMut(&mut [u8]) -> Result<()> {
     }
 }
 
-fn other_version() -> Error {
-    let text = format!(
-        "the I/O server is of another version than this library ({}): use zonda run of the same installation",
-        wire::VERSION
-    );
-    Error::answered(NcError::Io, Answer::Request, text)
-}
-
-/// A reply whose values come as memory.
-fn with_memory(
-    mut reply: Reply,
-    memory: Option<std::os::fd::OwnedFd>,
-    len: Option<u64>,
-) -> Result<Reply> {
-    use std::os::unix::fs::FileExt as _;
-    if let (Some(memory), Some(len)) = (memory, len) {
-        let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
-        let mut values = zonda_model::memory::filled(len, 0)?;
-        let memory = std::fs::File::from(memory);
-        memory.read_exact_at(&mut values, 0).map_err(|error| of_system(&error))?;
-        reply.values = values;
-    }
-    Ok(reply)
-}
-
-/// What tells a server that sleeps at its socket that there is a call.
-const BELL: &[u8] = b"!";
 /// Bytes that the head of a piece takes at most.
 const PIECE_HEAD_BYTES: usize = 64;
 /// `ECHILD` of Linux: what a forked child is told.

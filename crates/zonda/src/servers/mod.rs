@@ -5,15 +5,21 @@ mod board;
 mod buffers;
 mod client;
 mod connection;
+mod extra_ranks;
 mod gate;
 mod group;
+mod memory_way;
+mod message_way;
+mod post_office;
 mod queue;
 mod session;
+mod way;
 mod wire;
 mod work;
 
 pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
+pub use extra_ranks::divide_ranks;
 pub use group::{serve, write_alone};
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.

@@ -1,0 +1,63 @@
+//! How calls come to servers: through memory that both have, or by messages of MPI.
+
+use std::fmt::Debug;
+use std::io;
+use std::path::PathBuf;
+
+use zonda_format::Error;
+use zonda_model::{Answer, NcError};
+
+use super::wire;
+use crate::error::Result;
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Address {
+    /// On this node, at this socket.
+    Socket(PathBuf),
+    /// A rank of the program, on any node.
+    Rank(usize),
+}
+
+/// Writes the values of a frame to where they are carried from.
+pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
+
+/// A message of a server, and values that came with it.
+pub(super) type Message = (Vec<u8>, Option<Vec<u8>>);
+
+/// A way to one server. Threads send in turn; one thread at a time reads messages.
+pub(super) trait Way: Debug + Send + Sync {
+    /// Most bytes of a frame.
+    fn most_bytes(&self) -> usize;
+
+    /// Hands a frame over: bytes, and as many values as `fill` writes. Waits for room.
+    fn send(&self, head: &[u8], n_bytes: usize, fill: Fill<'_>) -> Result<()>;
+
+    /// Now and then sees whether the server is there.
+    fn look(&self) -> Result<()>;
+
+    /// A number that changes when there may be a message.
+    fn n_news(&self) -> u64;
+
+    /// The next message; `None` where there is none now. Who is patient waits for one, and may get none before there is one.
+    fn message(&self, is_patient: bool) -> Result<Option<Message>>;
+}
+
+/// The server is not there any more.
+pub(super) fn gone() -> Error {
+    let why = "the I/O server of the file is gone; the file has what it had committed";
+    Error::answered(NcError::Io, Answer::System, why)
+}
+
+pub(super) fn of_system(error: &io::Error) -> Error {
+    let text = format!("the I/O server cannot be reached: {error}");
+    Error::answered(NcError::Io, Answer::System, text)
+}
+
+pub(super) fn other_version() -> Error {
+    let text = format!(
+        "the I/O server is of another version than this library ({}): use zonda run of the same installation",
+        wire::VERSION
+    );
+    Error::answered(NcError::Io, Answer::Request, text)
+}
