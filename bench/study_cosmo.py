@@ -6,15 +6,16 @@
     study_cosmo.py --full        4.2 s of computing and 768 MB of output, three rounds
     study_cosmo.py --ranks N     ranks that compute (8)
     study_cosmo.py --rate BYTES  what a process can write in a second (60e6)
-    study_cosmo.py --extra N...  rows with N servers as extra ranks of the program (nc_zonda_servers), where the library has that call
+    study_cosmo.py --extra N...  rows with N servers as extra ranks of the program, which calls nc_zonda_servers (C)
 
 The program (engines/cosmo.c and .f90) makes ordinary calls of netCDF: six fields, a file each, a record a step. It sleeps where a model computes, so
 that overlap shows on few cores. The device of a process (rank 0, or each server) is that of the layer `throttle:RATE:shared`: whatever a
 process writes, to however many files, goes at that rate. So with G groups the output takes bytes / (G x rate) at least, and all of it
 
-    law = max(compute, bytes / (G x rate)) + output
+    law = max(compute + copies, bytes / (G x rate))
 
-where "output" is what puts take on the ranks (copies), and "gather" has no overlap: compute + bytes / rate. See docs/output-modes.md.
+Compute is what the same program takes without output, copies what puts cost the ranks with the most groups. Gathering overlaps nothing: compute + bytes / rate.
+Ranks of MPICH that wait for others keep their cores busy: more ranks than cores, or a busy machine, make gathering longer. See docs/output-modes.md.
 """
 
 import argparse
@@ -71,12 +72,14 @@ class Study:
         total = ended - parts["began"]
         return {"compute": parts["compute"], "output": parts["output"], "final wait": total - parts["compute"] - parts["output"], "total": total}
 
-    def law(self, way, groups, output):
+    def law(self, language, name):
         """What it takes at least."""
-        device = self.megabytes * 1e6 / self.options.rate
-        if way == "none":
-            return self.compute
-        return self.compute + device if way == "gather" else max(self.compute, device / groups) + output
+        compute, device = self.median(language, self.names()[0], "total"), self.megabytes * 1e6 / self.options.rate
+        groups = next(row["groups"] for row in self.rows if row["way"] == name)
+        if name == self.names()[0]:
+            return compute
+        copies = min((self.median(language, row["way"], "output") for row in self.rows if row["groups"] and row["language"] == language), default=0)
+        return max(compute + copies, device / groups) if groups else compute + device
 
     def same_files(self, language, name):
         """All ways leave the same values."""
@@ -112,11 +115,9 @@ def table(study, heading):
         lines += [f"| {language} | compute | output | final wait | total | of compute | law | total / law |", "|---" * 8 + "|"]
         for name in study.names():
             part = {what: study.median(language, name, what) for what in ("compute", "output", "final wait", "total")}
-            groups = next(row["groups"] for row in study.rows if row["way"] == name)
-            way = "none" if name == "no output" else "together" if groups else "gather"
-            law = study.law(way, groups, part["output"])
+            law = study.law(language, name)
             cells = " | ".join(f"{part[what]:.2f}" for what in ("compute", "output", "final wait", "total"))
-            lines.append(f"| {name} | {cells} | {part['total'] / study.compute:.2f} | {law:.2f} | {part['total'] / law:.2f} |")
+            lines.append(f"| {name} | {cells} | {part['total'] / study.median(language, study.names()[0], 'total'):.2f} | {law:.2f} | {part['total'] / law:.2f} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -3,18 +3,17 @@
  *   mpiexec -n N cosmo FOLDER WAY STEPS COMPUTE MEGABYTES
  *
  * A weather model in miniature, as far as its output is concerned: six fields, each in a file of its own, a record a step. It computes for a while
- * (it sleeps: cores are not what is measured), and puts. The calls are those of netCDF; I/O servers are the business of who starts it.
+ * (it sleeps: cores are not what is measured), and puts. The calls are those of netCDF; I/O servers are the business of who starts it, but for one way.
  *
  *   none       no output
  *   gather     rank 0 collects the levels of a field and puts them, as programs without parallel files do
  *   together   all ranks put their rows
- *   extra:SPEC the same, with servers as extra ranks of the program (`nc_zonda_servers`, where the library has it): `extra:groups=2`
+ *   extra:SPEC the same, with servers as extra ranks of the program (`nc_zonda_servers`): `extra:groups=2`
  *
  * COMPUTE is the seconds of all steps, MEGABYTES the output of all. Prints a line: when it began (seconds of the clock of the day, when all ranks
  * were there), seconds of computing, of output, and of closing on rank 0. `bench/engines/cosmo.f90` is the same in Fortran.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
+#define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <netcdf.h>
 #include <netcdf_par.h>
@@ -53,17 +52,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     if (argc != 6) MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Comm comm = MPI_COMM_WORLD;
-    int (*finish)(void) = NULL;
-    if (strncmp(argv[2], "extra:", 6) == 0) {
-        int (*servers)(MPI_Comm, const char *, MPI_Comm *) = (int (*)(MPI_Comm, const char *, MPI_Comm *))dlsym(RTLD_DEFAULT, "nc_zonda_servers");
-        finish = (int (*)(void))dlsym(RTLD_DEFAULT, "nc_zonda_servers_finish");
-        if (!servers) {
-            fprintf(stderr, "this library has no nc_zonda_servers\n");
-            MPI_Abort(MPI_COMM_WORLD, 2);
-        }
-        NC(servers(MPI_COMM_WORLD, argv[2] + 6, &comm)); /* servers do not come back */
-        argv[2] = "together";
+    int is_extra = strncmp(argv[2], "extra:", 6) == 0;
+    if (is_extra) NC(nc_zonda_servers(MPI_COMM_WORLD, argv[2] + 6, &comm));
+    if (comm == MPI_COMM_NULL) { /* a server, which has written all */
+        MPI_Finalize();
+        return 0;
     }
+    if (is_extra) argv[2] = "together";
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     int steps = atoi(argv[3]), gathers = strcmp(argv[2], "gather") == 0, together = strcmp(argv[2], "together") == 0;
@@ -130,7 +125,7 @@ int main(int argc, char **argv)
         printf("{\"began\": %.6f, \"compute\": %.6f, \"output\": %.6f, \"closing\": %.6f}\n", began, computing, longest, closing);
         fflush(stdout);
     }
-    if (finish) NC(finish());
+    if (is_extra) MPI_Comm_free(&comm);
     MPI_Finalize();
     return 0;
 }

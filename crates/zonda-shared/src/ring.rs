@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
 };
@@ -58,9 +58,6 @@ const DOZE: Duration = Duration::from_micros(500);
 const DOZES_FOR: Duration = Duration::from_millis(20);
 /// A dozing reader is woken where so many bytes wait: one that works meanwhile gives room back while it is in the caches of the processor.
 const DOZE_MOST_BYTES: u64 = 1 << 20;
-/// Pages that are touched for the first time are asked for together, so many bytes at a time at least: one fault for each would cost more than the
-/// copy.
-const TOUCH_BYTES: usize = 64 << 10;
 /// Bytes that a reader takes in at a time: many small frames, or the beginning of a large one.
 const BLOCK_BYTES: usize = 16 << 10;
 
@@ -164,8 +161,6 @@ struct End {
     written: u64,
     /// The number of the byte at the beginning.
     base: u64,
-    /// Bytes from the beginning whose pages are there.
-    touched: usize,
 }
 
 /// Bytes of a frame with its length.
@@ -231,7 +226,7 @@ impl Ring {
     /// # Errors
     /// [`Full`], also in a forked child, and for more than [`Ring::most_bytes`].
     pub fn begin(&self, len: usize) -> Result<Frame<'_>, Full> {
-        let mut end = self.end.lock();
+        let end = self.end.lock();
         let full = Full { read: self.read() };
         let is_own = self.pid == zonda_runtime::fork::process_id();
         let framed = framed(len).filter(|_| is_own && len <= self.most_bytes()).ok_or(full)?;
@@ -245,19 +240,7 @@ impl Ring {
             return Err(full);
         }
         let at = usize::try_from((at + skipped) % capacity).map_err(|_| full)?;
-        self.touch(&mut end, at + framed);
         Ok(Frame { ring: self, end, base, skipped, at, len })
-    }
-
-    /// Has the pages up to there ready to be written to.
-    fn touch(&self, end: &mut End, upto: usize) {
-        if upto > end.touched {
-            let upto = upto.next_multiple_of(TOUCH_BYTES).min(self.capacity);
-            let more = (HEAD + end.touched, upto - end.touched);
-            // A system that does not know how gives them one by one.
-            let _ = self.head.0.advise_range(Advice::PopulateWrite, more.0, more.1);
-            end.touched = upto;
-        }
     }
 
     /// Waits until the reader has taken something since a frame found no room, or the time is over. Of several threads that wait one may
@@ -631,19 +614,19 @@ mod tests {
     /// Who has a reader that keeps up uses the same pages again and again.
     #[test]
     fn an_empty_ring_begins_anew() {
-        let ring = Ring::new(64 * TOUCH_BYTES).unwrap();
+        const FRAMED: usize = 64 << 10;
+        let ring = Ring::new(64 * FRAMED).unwrap();
         let mut reader = reader(&ring);
         let mut frame = Vec::new();
-        let bytes = vec![1; TOUCH_BYTES - WORD];
+        let held = || rustix::fs::fstat(ring.fd()).unwrap().st_blocks * 512;
+        let bytes = vec![1; FRAMED - WORD];
         for n in 0..1000 {
             let n_frames = 1 + n % 3;
             (0..n_frames).for_each(|_| assert!(send(&ring, &bytes)));
             (0..n_frames).for_each(|_| assert!(next(&mut reader, &mut frame, LATER).unwrap()));
             assert_eq!(frame, bytes);
         }
-        assert_eq!(ring.end.lock().touched, 3 * TOUCH_BYTES);
-        let held = rustix::fs::fstat(ring.fd()).unwrap().st_blocks * 512;
-        assert!(held <= (HEAD + 3 * TOUCH_BYTES) as i64, "{held}");
+        assert_eq!(held(), (HEAD + 3 * FRAMED) as i64);
         // One frame that waits is enough to go on behind it, to the end and round it.
         for n in 0..1000_u32 {
             assert!(send(&ring, &n.to_ne_bytes().repeat(5000)));
@@ -652,7 +635,7 @@ mod tests {
                 assert_eq!(frame, (n - 1).to_ne_bytes().repeat(5000));
             }
         }
-        assert_eq!(ring.end.lock().touched, 64 * TOUCH_BYTES);
+        assert!(held() > (HEAD + 60 * FRAMED) as i64, "{}", held());
     }
 
     #[test]

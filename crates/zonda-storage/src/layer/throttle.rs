@@ -152,3 +152,25 @@ impl<S: Storage> Storage for Throttle<S> {
         self.inner.describe(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Spec;
+    use zonda_runtime::worker::{self, Purpose};
+
+    /// However many files there are, the device needs its time for all of them: a bound from below, whatever the machine does.
+    #[test]
+    fn files_share_a_device() {
+        let spec = Spec::parse("throttle:1M:shared,memory").unwrap();
+        let files = [(); 3].map(|()| spec.build_in_memory().unwrap());
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for file in &files {
+                let write = || file.write_at(0, &[1; 32 << 10]).unwrap();
+                worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, write).unwrap();
+            }
+        });
+        assert!(began.elapsed() >= Duration::from_secs(1) * 3 * 32 / 1024);
+    }
+}
