@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -109,6 +109,11 @@ study-overlap: ## chunk x slice x overlap of compute and output: the table and t
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/study_overlap.py
+
+study-cosmo: ## a weather model's output: gathered, and by 1, 2, 3 and 6 groups of I/O servers; the table and the plot
+	scripts/setup.sh --par
+	@$(MAKE) --no-print-directory build
+	bench/study_cosmo.py
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test

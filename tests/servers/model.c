@@ -3,7 +3,8 @@
  *   model PATH FORMAT STEPS ROWS [kill STEP]
  *
  * A model's output: four record variables of ROWS rows of 256 floats, one text. FORMAT is 1, 2, 5 or 4. Values follow from where they are. With
- * `kill` it ends itself by SIGKILL after so many steps. Each call that fails is a line on standard output with its code, and the program goes on; a put that fails is made once more.
+ * `kill` it ends itself by SIGKILL after so many steps; with MODEL_SLEEPS in its environment it sleeps so many seconds after each. Each call that fails is a line on standard output with its code, and the program goes on;
+ * a put that fails is made once more.
  */
 #include <netcdf.h>
 #include <signal.h>
@@ -55,6 +56,7 @@ int main(int argc, char **argv) {
         size_t length = 0;
         CHECK(nc_inq_dimlen(file, dims[0], &length));
         if (!failures && length != (size_t)step + 1) printf("the length is %zu after step %d\n", length, step);
+        if (getenv("MODEL_SLEEPS")) sleep((unsigned)atoi(getenv("MODEL_SLEEPS")));
         if (step == last) {
             kill(getpid(), SIGKILL);
         }

@@ -85,6 +85,11 @@ def model(options, counts, scratch):
             counts.attempt("full device %s" % fmt, full_device, program, scratch, fmt)
         if options.wants("room again %s" % fmt):
             counts.attempt("room again %s" % fmt, room_again, program, scratch, fmt)
+        if options.wants("slow device %s" % fmt):
+            counts.attempt("slow device %s" % fmt, slow_device, program, scratch, fmt)
+    for spec in ("groups=1", "groups=2"):
+        if options.wants("idle client, %s" % spec):
+            counts.attempt("idle client, %s" % spec, idle_client, program, scratch, spec)
     for spec, name, group in (("groups=3,other.*=2,*=3", "other.nc", 2), ("groups=2,size=2,o??er*=1", "other.nc", 1), ("groups=2,x.*=1,*.nc=2", "one.nc", 2)):
         if options.wants("names %s" % spec):
             counts.attempt("names %s" % spec, by_name, program, scratch / name, spec, group)
@@ -205,6 +210,60 @@ def killed_server(program, scratch, fmt):
     if "I/O server" not in line or took > 60:
         raise Wrong("after %.1f s it says %r" % (took, line))
     rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+
+
+def peaks_of(pids):
+    """The most memory that each of these processes has had, in bytes."""
+    found = {}
+    for pid in pids:
+        try:
+            lines = Path("/proc/%d/status" % pid).read_text().splitlines()
+        except OSError:
+            continue
+        found.update((pid, 1024 * int(line.split()[1])) for line in lines if line.startswith("VmHWM"))
+    return found
+
+
+def slow_device(program, scratch, fmt):
+    """However much waits for a slow device: the memory of the program and of its server keeps to ZONDA_MEMORY. A model of 256 MB, in puts of 1 MiB."""
+    memory, one, other = 32 << 20, scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, fmt, 60, 1024)
+    env = rig.environment(rig.LIBDIR, ZONDA_MEMORY=str(memory), ZONDA_IO="throttle:150M,file")
+    words = [rig.ZONDA, "run", "--servers", "groups=1", "--", program, other, fmt, "60", "1024"]
+    child = subprocess.Popen(list(map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    peaks = {"server": 0, "program": 0}
+    try:
+        until = time.monotonic() + SECONDS
+        while child.poll() is None and time.monotonic() < until:
+            for pid, words in children_of(child.pid):
+                who = "server" if b"--group" in words else "program"
+                peaks[who] = max(peaks[who], peaks_of([pid]).get(pid, 0))
+            time.sleep(0.005)
+        said = child.communicate(timeout=10)[0]
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    if (child.returncode, said) != (0, b""):
+        raise Wrong("ends with %s and says %r" % (child.returncode, said))
+    alike(one, other)
+    # Half of the memory waits in the ring, half in the server; of each a frame more, and what the library takes without data.
+    if not all(8 << 20 < peak < memory + (40 << 20) for peak in peaks.values()):
+        raise Wrong("with %d MiB of memory there are %s MiB" % (memory >> 20, {who: peak >> 20 for who, peak in peaks.items()}))
+
+
+def idle_client(program, scratch, spec):
+    """A server that has slept for long wakes up for the next call, and sees that its client has gone."""
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, "4", 3, 40)
+    env = rig.environment(rig.LIBDIR, MODEL_SLEEPS="2")
+    done = served(spec, [program, other, "4", "3", "40"], env)
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr))
+    alike(one, other)
+    done = served(spec, [program, other, "4", "3", "40", "kill", "2"], env)
+    if done.returncode != 128 + signal.SIGKILL:
+        raise Wrong("ends with %s: %s" % (done.returncode, done.stderr))
 
 
 def full_device(program, scratch, fmt):

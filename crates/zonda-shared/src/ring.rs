@@ -11,6 +11,14 @@
 //! | the rest | frames, each a word with its length, its bytes, and what is missing to a multiple of a word |
 //!
 //! A frame lies in one piece: a length of [`SKIPPED`] says that the rest up to the end holds none.
+//!
+//! Both sides count bytes, and a byte lies where its number minus [`Word::Base`], modulo the capacity, says. A writer that finds the ring empty
+//! begins anew: it makes the number of the next byte the base. So who has a reader that keeps up uses the same few pages again and again,
+//! and the others are never touched. The reader sees no base too early or too late: the writer changes it only while everything is read, and
+//! says so together with the next frame.
+//!
+//! A reader that waits *dozes* for a while: it looks by itself soon, so that a writer with more to come need not wake it. Then it *sleeps*, and
+//! is woken by the next frame. It may at last wait for something else, such as a message, of which [`Frame::send`] reminds the writer.
 
 use std::fs::File;
 use std::io;
@@ -32,7 +40,7 @@ use crate::channel::behind_standard;
 use crate::layout::WORD;
 
 /// First word; it changes with the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"zonda\0r\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"zonda\0r\x02");
 /// Bytes of the head.
 const HEAD: usize = 4096;
 /// In the place of a length: the rest of the ring holds no frame.
@@ -41,6 +49,17 @@ const SKIPPED: u64 = u64::MAX;
 const MOST_SLEEPERS: u32 = i32::MAX.cast_unsigned();
 /// Most bytes of a ring.
 const MOST_BYTES: usize = 1 << 40;
+/// How the reader waits: it looks by itself within [`DOZE`], or is to be woken, or waits for a message.
+const DOZES: u32 = 2;
+const SLEEPS: u32 = 1;
+const WAITS_ELSEWHERE: u32 = 3;
+/// How long a reader dozes at a time, and in all after a frame: to wake it costs a writer as much as copying some ten thousand bytes.
+const DOZE: Duration = Duration::from_micros(500);
+const DOZES_FOR: Duration = Duration::from_millis(20);
+/// A dozing reader is woken where so many bytes wait: one that works meanwhile gives room back while it is in the caches of the processor.
+const DOZE_MOST_BYTES: u64 = 1 << 20;
+/// Bytes that a reader takes in at a time: many small frames, or the beginning of a large one.
+const BLOCK_BYTES: usize = 16 << 10;
 
 /// Words of the head, each in a line of the cache of its own.
 #[derive(Clone, Copy)]
@@ -57,6 +76,8 @@ enum Word {
     WriterSleeps,
     /// How often the reader has said that there is news elsewhere.
     News,
+    /// The number of the byte at the beginning of the frames; by the writer alone.
+    Base,
 }
 
 /// The head of the memory, as one of both processes maps it.
@@ -83,16 +104,21 @@ impl Head {
     }
 
     /// Sleeps until the other process has done something, or the time is over, unless `is_done`.
-    fn sleep(&self, on: Word, within: Duration, is_done: impl Fn() -> bool) -> io::Result<()> {
+    fn sleep(
+        &self,
+        (on, how): (Word, u32),
+        within: Duration,
+        is_done: impl Fn() -> bool,
+    ) -> io::Result<()> {
         let word = self.sleeps(on);
-        word.store(1, Ordering::SeqCst);
+        word.store(how, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         if is_done() {
             word.store(0, Ordering::SeqCst);
             return Ok(());
         }
         let within = futex::Timespec::try_from(within).ok();
-        let slept = futex::wait(word, futex::Flags::empty(), 1, within.as_ref());
+        let slept = futex::wait(word, futex::Flags::empty(), how, within.as_ref());
         word.store(0, Ordering::SeqCst);
         match slept {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => Ok(()),
@@ -100,14 +126,20 @@ impl Head {
         }
     }
 
-    /// Wakes the other process, if it sleeps.
-    fn wake(&self, on: Word) {
+    /// Wakes the other process, if it sleeps; one that dozes only where it is `urgent`. Whether it waits for something else.
+    fn wake(&self, on: Word, urgent: impl Fn() -> bool) -> bool {
         fence(Ordering::SeqCst);
         let word = self.sleeps(on);
-        if word.load(Ordering::SeqCst) != 0 && word.swap(0, Ordering::SeqCst) != 0 {
+        let how = match word.load(Ordering::SeqCst) {
+            0 => return false,
+            DOZES if !urgent() => return false,
+            _ => word.swap(0, Ordering::SeqCst),
+        };
+        if how != 0 && how != WAITS_ELSEWHERE {
             // Who is gone need not be woken.
             let _ = futex::wake(word, futex::Flags::empty(), MOST_SLEEPERS);
         }
+        how == WAITS_ELSEWHERE
     }
 }
 
@@ -119,8 +151,16 @@ pub struct Ring {
     capacity: usize,
     /// The process that may write: a forked child has the same memory.
     pid: u32,
+    end: Mutex<End>,
+}
+
+/// Where the writer is.
+#[derive(Debug, Default)]
+struct End {
     /// Bytes that were ever written.
-    written: Mutex<u64>,
+    written: u64,
+    /// The number of the byte at the beginning.
+    base: u64,
 }
 
 /// Bytes of a frame with its length.
@@ -148,8 +188,9 @@ impl Ring {
         let head = Head(MmapRaw::map_raw(&fd)?);
         head.word(Word::Capacity).store(capacity as u64, Ordering::Relaxed);
         head.word(Word::Magic).store(MAGIC, Ordering::Release);
-        let (pid, written) = (zonda_runtime::fork::process_id(), Mutex::ranked(Rank::Arena, 0));
-        Ok(Arc::new(Ring { head, fd, capacity, pid, written }))
+        let pid = zonda_runtime::fork::process_id();
+        let end = Mutex::ranked(Rank::Arena, End::default());
+        Ok(Arc::new(Ring { head, fd, capacity, pid, end }))
     }
 
     /// What the reader needs.
@@ -167,7 +208,7 @@ impl Ring {
     /// Bytes that were written and not read yet.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
-        self.written.lock().saturating_sub(self.read())
+        self.end.lock().written.saturating_sub(self.read())
     }
 
     fn read(&self) -> u64 {
@@ -185,20 +226,21 @@ impl Ring {
     /// # Errors
     /// [`Full`], also in a forked child, and for more than [`Ring::most_bytes`].
     pub fn begin(&self, len: usize) -> Result<Frame<'_>, Full> {
-        let written = self.written.lock();
+        let end = self.end.lock();
         let full = Full { read: self.read() };
         let is_own = self.pid == zonda_runtime::fork::process_id();
-        let framed = framed(len).filter(|_| is_own && len <= self.most_bytes()).ok_or(full)? as u64;
+        let framed = framed(len).filter(|_| is_own && len <= self.most_bytes()).ok_or(full)?;
         let capacity = self.capacity as u64;
-        let at = *written % capacity;
-        let skipped = if at + framed > capacity { capacity - at } else { 0 };
         // A reader that says nonsense gets nothing.
-        let waiting = written.checked_sub(full.read).ok_or(full)?;
-        if waiting + skipped + framed > capacity {
+        let waiting = end.written.checked_sub(full.read).ok_or(full)?;
+        let base = if waiting == 0 { end.written } else { end.base };
+        let at = (end.written - base) % capacity;
+        let skipped = if at + framed as u64 > capacity { capacity - at } else { 0 };
+        if waiting + skipped + framed as u64 > capacity {
             return Err(full);
         }
-        let at = usize::try_from((*written + skipped) % capacity).map_err(|_| full)?;
-        Ok(Frame { ring: self, written, skipped, at, len })
+        let at = usize::try_from((at + skipped) % capacity).map_err(|_| full)?;
+        Ok(Frame { ring: self, end, base, skipped, at, len })
     }
 
     /// Waits until the reader has taken something since a frame found no room, or the time is over. Of several threads that wait one may
@@ -207,13 +249,19 @@ impl Ring {
     /// # Errors
     /// What the system says.
     pub fn wait(&self, since: Full, within: Duration) -> io::Result<()> {
-        self.head.sleep(Word::WriterSleeps, within, || self.read() != since.read)
+        self.wake();
+        self.head.sleep((Word::WriterSleeps, SLEEPS), within, || self.read() != since.read)
+    }
+
+    /// Wakes the reader, also one that dozes: somebody waits for it.
+    pub fn wake(&self) {
+        self.head.wake(Word::ReaderSleeps, || true);
     }
 
     #[expect(unsafe_code, reason = "memory that another process reads")]
     fn bytes_mut<'a>(
         &'a self,
-        _alone: &'a mut MutexGuard<'_, u64>,
+        _alone: &'a mut MutexGuard<'_, End>,
         at: usize,
         len: usize,
     ) -> &'a mut [u8] {
@@ -235,7 +283,8 @@ pub struct Full {
 #[derive(Debug)]
 pub struct Frame<'a> {
     ring: &'a Ring,
-    written: MutexGuard<'a, u64>,
+    end: MutexGuard<'a, End>,
+    base: u64,
     skipped: u64,
     at: usize,
     len: usize,
@@ -244,21 +293,28 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// Its bytes: whatever was there before.
     pub fn bytes(&mut self) -> &mut [u8] {
-        self.ring.bytes_mut(&mut self.written, self.at + WORD, self.len)
+        self.ring.bytes_mut(&mut self.end, self.at + WORD, self.len)
     }
 
-    /// Hands it to the reader.
-    pub fn send(mut self) {
-        let ring = self.ring;
-        if self.skipped > 0 {
-            let at = usize::try_from(*self.written % ring.capacity as u64).unwrap_or_default();
-            ring.bytes_mut(&mut self.written, at, WORD).copy_from_slice(&SKIPPED.to_ne_bytes());
+    /// Hands it to the reader. True where that one waits elsewhere ([`RingReader::wait_elsewhere`]), and is to be told there.
+    #[must_use]
+    pub fn send(mut self) -> bool {
+        let Frame { ring, base, skipped, .. } = self;
+        if skipped > 0 {
+            let at = (self.end.written - base) % ring.capacity as u64;
+            let at = usize::try_from(at).unwrap_or_default();
+            ring.bytes_mut(&mut self.end, at, WORD).copy_from_slice(&SKIPPED.to_ne_bytes());
         }
         let len = (self.len as u64).to_ne_bytes();
-        ring.bytes_mut(&mut self.written, self.at, WORD).copy_from_slice(&len);
-        *self.written += self.skipped + framed(self.len).unwrap_or_default() as u64;
-        ring.head.word(Word::Written).store(*self.written, Ordering::Release);
-        ring.head.wake(Word::ReaderSleeps);
+        ring.bytes_mut(&mut self.end, self.at, WORD).copy_from_slice(&len);
+        self.end.base = base;
+        self.end.written += skipped + framed(self.len).unwrap_or_default() as u64;
+        let written = self.end.written;
+        // The reader looks at the base after it has seen that there is a frame.
+        ring.head.word(Word::Base).store(base, Ordering::Relaxed);
+        ring.head.word(Word::Written).store(written, Ordering::Release);
+        let is_much = || written.saturating_sub(ring.read()) >= DOZE_MOST_BYTES;
+        ring.head.wake(Word::ReaderSleeps, is_much)
     }
 }
 
@@ -268,7 +324,27 @@ pub struct RingReader {
     head: Head,
     memory: File,
     capacity: u64,
+    /// Bytes that were ever read.
     read: u64,
+    /// What was read last of the memory, and the number of its first byte.
+    block: Vec<u8>,
+    block_from: u64,
+    /// The next frame, where it is known.
+    next: Option<Next>,
+    /// When the last frame was taken.
+    busy: Instant,
+}
+
+/// A frame that is there.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    skipped: u64,
+    len: usize,
+    framed: u64,
+}
+
+fn wrong() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a ring whose frames do not fit it")
 }
 
 impl RingReader {
@@ -291,7 +367,9 @@ impl RingReader {
         if known.iter().any(|(word, value)| head.word(*word).load(Ordering::Acquire) != *value) {
             return Err(wrong("no ring of this version"));
         }
-        Ok(RingReader { head, memory, capacity, read: 0 })
+        let busy = Instant::now();
+        let block = Vec::with_capacity(BLOCK_BYTES);
+        Ok(RingReader { head, memory, capacity, read: 0, block, block_from: 0, next: None, busy })
     }
 
     fn written(&self) -> u64 {
@@ -312,52 +390,112 @@ impl RingReader {
         self.written() != self.read
     }
 
-    /// Puts the next frame into a list, and gives its place back. False where there is none within the time.
+    /// The bytes of the next frame; `None` where there is none within the time.
     ///
     /// # Errors
-    /// `InvalidData` for lengths that cannot be: the ring is of no use any more; `OutOfMemory`: then the frame is still there; what the
-    /// system says.
-    pub fn next(&mut self, into: &mut Vec<u8>, within: Duration) -> io::Result<bool> {
-        let wrong =
-            || io::Error::new(io::ErrorKind::InvalidData, "a ring whose frames do not fit it");
-        let until = Instant::now() + within;
-        while !self.has_frame() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
+    /// `InvalidData` for lengths that cannot be: the ring is of no use any more; what the system says.
+    pub fn wait(&mut self, within: Duration) -> io::Result<Option<usize>> {
+        if let Some(next) = self.next {
+            return Ok(Some(next.len));
+        }
+        if !self.has_frame() {
+            let began = Instant::now();
+            let (until, dozes_until) = (began + within, self.busy + DOZES_FOR);
+            while !self.has_frame() {
+                let now = Instant::now();
+                let left = until.saturating_duration_since(now);
+                if left.is_zero() {
+                    return Ok(None);
+                }
+                let (how, left) =
+                    if now < dozes_until { (DOZES, left.min(DOZE)) } else { (SLEEPS, left) };
+                self.head.sleep((Word::ReaderSleeps, how), left, || self.has_frame())?;
             }
-            self.head.sleep(Word::ReaderSleeps, left, || self.has_frame())?;
         }
         let waiting = self.written().checked_sub(self.read).ok_or_else(wrong)?;
+        let base = self.head.word(Word::Base).load(Ordering::Acquire);
+        let place = self.read.checked_sub(base).ok_or_else(wrong)? % self.capacity;
         if waiting > self.capacity {
             return Err(wrong());
         }
-        let mut taken = 0;
-        let mut len = self.length_at(self.read)?;
+        let (mut skipped, mut len) = (0, self.length(0, place, waiting)?);
         if len == SKIPPED {
-            taken = self.capacity - self.read % self.capacity;
-            len = self.length_at(self.read + taken)?;
+            skipped = self.capacity - place;
+            len = self.length(skipped, 0, waiting)?;
         }
         let len = usize::try_from(len).map_err(|_| wrong())?;
         let framed = framed(len).ok_or_else(wrong)? as u64;
-        let at = (self.read + taken) % self.capacity;
-        if taken + framed > waiting || at + framed > self.capacity {
+        let at = if skipped > 0 { 0 } else { place };
+        if skipped + framed > waiting || at + framed > self.capacity {
             return Err(wrong());
         }
-        into.clear();
-        into.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        into.resize(len, 0);
-        self.memory.read_exact_at(into, (HEAD + WORD) as u64 + at)?;
-        self.read += taken + framed;
-        self.head.word(Word::Read).store(self.read, Ordering::Release);
-        self.head.wake(Word::WriterSleeps);
-        Ok(true)
+        self.next = Some(Next { skipped, len, framed });
+        Ok(Some(len))
     }
 
-    fn length_at(&self, place: u64) -> io::Result<u64> {
-        let mut word = [0; WORD];
-        self.memory.read_exact_at(&mut word, HEAD as u64 + place % self.capacity)?;
-        Ok(u64::from_ne_bytes(word))
+    /// The length of the frame so many bytes further, which is at `place`.
+    fn length(&mut self, further: u64, place: u64, waiting: u64) -> io::Result<u64> {
+        if further + WORD as u64 > waiting || place + WORD as u64 > self.capacity {
+            return Err(wrong());
+        }
+        let from = self.read + further;
+        if let Some(length) = self.known(from).and_then(|known| known.first_chunk()) {
+            return Ok(u64::from_ne_bytes(*length));
+        }
+        let most = (waiting - further).min(self.capacity - place);
+        let most = usize::try_from(most).map_or(BLOCK_BYTES, |most| most.min(BLOCK_BYTES));
+        self.block.resize(most, 0);
+        self.block_from = from;
+        let done = self.memory.read_exact_at(&mut self.block, HEAD as u64 + place);
+        if let Err(error) = done {
+            self.block.clear();
+            return Err(error);
+        }
+        self.known(from)
+            .and_then(|known| known.first_chunk())
+            .map_or_else(|| Err(wrong()), |length| Ok(u64::from_ne_bytes(*length)))
+    }
+
+    /// What is known of the memory from there on. It was written when it was read, and is not written anew before this reader has gone on.
+    fn known(&self, from: u64) -> Option<&[u8]> {
+        let skip = usize::try_from(from.checked_sub(self.block_from)?).ok()?;
+        self.block.get(skip..).filter(|known| !known.is_empty())
+    }
+
+    /// Copies the bytes of the next frame, which [`RingReader::wait`] has told of, and gives its place back.
+    ///
+    /// # Errors
+    /// `InvalidInput` for memory of another length; what the system says.
+    pub fn take(&mut self, into: &mut [u8]) -> io::Result<()> {
+        let next = self.next.filter(|next| next.len == into.len());
+        let Next { skipped, framed, .. } = next.ok_or(io::ErrorKind::InvalidInput)?;
+        let from = self.read + skipped + WORD as u64;
+        let known = self.known(from).unwrap_or_default();
+        let n_known = known.len().min(into.len());
+        into[..n_known].copy_from_slice(&known[..n_known]);
+        if n_known < into.len() {
+            let base = self.head.word(Word::Base).load(Ordering::Acquire);
+            let place = from.checked_sub(base).ok_or_else(wrong)? % self.capacity;
+            let at = HEAD as u64 + place + n_known as u64;
+            self.memory.read_exact_at(&mut into[n_known..], at)?;
+        }
+        self.read += skipped + framed;
+        self.next = None;
+        self.busy = Instant::now();
+        self.head.word(Word::Read).store(self.read, Ordering::Release);
+        self.head.wake(Word::WriterSleeps, || true);
+        Ok(())
+    }
+
+    /// Waits for something else than frames, unless there is one: `wait` returns when whoever sent a frame has told so ([`Frame::send`]), or
+    /// for another reason.
+    pub fn wait_elsewhere<T>(&mut self, wait: impl FnOnce() -> T) -> Option<T> {
+        let word = self.head.sleeps(Word::ReaderSleeps);
+        word.store(WAITS_ELSEWHERE, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let waited = if self.has_frame() { None } else { Some(wait()) };
+        word.store(0, Ordering::SeqCst);
+        waited
     }
 }
 
@@ -369,7 +507,7 @@ impl RingNews {
     /// Tells it: [`Ring::n_news`] is one more.
     pub fn tell(&self) {
         self.0.word(Word::News).fetch_add(1, Ordering::AcqRel);
-        self.0.wake(Word::WriterSleeps);
+        self.0.wake(Word::WriterSleeps, || true);
     }
 }
 
@@ -389,8 +527,14 @@ mod tests {
     fn send(ring: &Ring, bytes: &[u8]) -> bool {
         let Ok(mut frame) = ring.begin(bytes.len()) else { return false };
         frame.bytes().copy_from_slice(bytes);
-        frame.send();
+        let _ = frame.send();
         true
+    }
+
+    fn next(reader: &mut RingReader, frame: &mut Vec<u8>, within: Duration) -> io::Result<bool> {
+        let Some(len) = reader.wait(within)? else { return Ok(false) };
+        frame.resize(len, 0);
+        reader.take(frame).map(|()| true)
     }
 
     #[test]
@@ -398,9 +542,9 @@ mod tests {
         let ring = Ring::new(HEAD).unwrap();
         let mut reader = reader(&ring);
         let (mut frame, mut random) = (Vec::new(), fastrand::Rng::with_seed(3));
-        assert!(!reader.next(&mut frame, SOON).unwrap());
+        assert!(!next(&mut reader, &mut frame, SOON).unwrap());
         let mut sent = std::collections::VecDeque::new();
-        let (mut n_full, mut n_read) = (0, 0);
+        let (mut n_full, mut n_read, mut n_anew, mut base) = (0, 0, 0, 0);
         for n in 0..20_000_u32 {
             let shift = random.usize(..12);
             let len = random.usize(..=ring.most_bytes() >> shift);
@@ -410,13 +554,16 @@ mod tests {
             } else {
                 n_full += 1;
             }
-            if random.bool() || sent.len() > 200 {
-                let is_there = reader.next(&mut frame, Duration::ZERO).unwrap();
+            // Now the writer is ahead, now the reader has everything.
+            let n_reads = random.usize(if n / 64 % 2 == 0 { ..2 } else { ..5 });
+            for _ in 0..n_reads {
+                let is_there = next(&mut reader, &mut frame, Duration::ZERO).unwrap();
                 assert_eq!(is_there.then_some(&frame), sent.pop_front().as_ref());
                 n_read += usize::from(is_there);
             }
+            n_anew += usize::from(std::mem::replace(&mut base, ring.end.lock().base) != base);
         }
-        assert!(n_full > 100 && n_read > 5000, "{n_full} {n_read}");
+        assert!(n_full > 100 && n_read > 5000 && n_anew > 100, "{n_full} {n_read} {n_anew}");
     }
 
     #[test]
@@ -432,7 +579,7 @@ mod tests {
                         match ring.begin(bytes.len()) {
                             Ok(mut frame) => {
                                 frame.bytes().copy_from_slice(&bytes);
-                                break frame.send();
+                                break assert!(!frame.send());
                             }
                             Err(full) => ring.wait(full, LATER).unwrap(),
                         }
@@ -443,7 +590,7 @@ mod tests {
             writer.unwrap();
             let mut frame = Vec::new();
             for number in 0..n {
-                assert!(reader.next(&mut frame, LATER).unwrap(), "{number}");
+                assert!(next(&mut reader, &mut frame, LATER).unwrap(), "{number}");
                 assert_eq!(frame, number.to_ne_bytes().repeat(1 + (number % 97) as usize));
             }
         });
@@ -458,31 +605,105 @@ mod tests {
         assert!(!reader.has_frame());
         assert!(send(&ring, b"one"));
         let mut frame = Vec::new();
-        assert!(reader.next(&mut frame, SOON).unwrap());
+        assert!(next(&mut reader, &mut frame, SOON).unwrap());
         assert_eq!(frame, b"one");
         assert!(ring.begin(ring.most_bytes() + 1).is_err());
         assert!(ring.begin(ring.most_bytes()).is_ok());
+    }
+
+    /// Who has a reader that keeps up uses the same pages again and again.
+    #[test]
+    fn an_empty_ring_begins_anew() {
+        const FRAMED: usize = 64 << 10;
+        let ring = Ring::new(64 * FRAMED).unwrap();
+        let mut reader = reader(&ring);
+        let mut frame = Vec::new();
+        let held = || rustix::fs::fstat(ring.fd()).unwrap().st_blocks * 512;
+        let bytes = vec![1; FRAMED - WORD];
+        for n in 0..1000 {
+            let n_frames = 1 + n % 3;
+            (0..n_frames).for_each(|_| assert!(send(&ring, &bytes)));
+            (0..n_frames).for_each(|_| assert!(next(&mut reader, &mut frame, LATER).unwrap()));
+            assert_eq!(frame, bytes);
+        }
+        assert_eq!(held(), (HEAD + 3 * FRAMED) as i64);
+        // One frame that waits is enough to go on behind it, to the end and round it.
+        for n in 0..1000_u32 {
+            assert!(send(&ring, &n.to_ne_bytes().repeat(5000)));
+            if n > 0 {
+                assert!(next(&mut reader, &mut frame, LATER).unwrap());
+                assert_eq!(frame, (n - 1).to_ne_bytes().repeat(5000));
+            }
+        }
+        assert!(held() > (HEAD + 60 * FRAMED) as i64, "{}", held());
+    }
+
+    #[test]
+    fn a_reader_can_wait_elsewhere() {
+        let ring = Ring::new(HEAD).unwrap();
+        let mut reader = reader(&ring);
+        let sent = reader.wait_elsewhere(|| ring.begin(1).unwrap().send());
+        assert_eq!(sent, Some(true), "who sends is reminded");
+        assert_eq!(reader.wait_elsewhere(|| panic!("there is a frame")), None);
+        assert!(!ring.begin(1).unwrap().send(), "once");
+        for _ in 0..2 {
+            assert!(next(&mut reader, &mut Vec::new(), LATER).unwrap());
+        }
+        assert!(!next(&mut reader, &mut Vec::new(), SOON).unwrap());
+    }
+
+    /// A reader that dozes is not woken for little, and takes it soon all the same; it takes what was read together one by one.
+    #[test]
+    fn a_dozing_reader_looks_by_itself() {
+        let ring = Ring::new(4 << 20).unwrap();
+        let mut reader = reader(&ring);
+        let state = || ring.head.sleeps(Word::ReaderSleeps).load(Ordering::SeqCst);
+        ring.head.sleeps(Word::ReaderSleeps).store(DOZES, Ordering::SeqCst);
+        assert!(send(&ring, b"little") && state() == DOZES);
+        assert!(send(&ring, &vec![7; DOZE_MOST_BYTES as usize]) && state() == 0, "much");
+        ring.head.sleeps(Word::ReaderSleeps).store(DOZES, Ordering::SeqCst);
+        ring.wake();
+        assert_eq!(state(), 0, "somebody waits");
+        let mut frame = Vec::new();
+        assert!(next(&mut reader, &mut frame, LATER).unwrap());
+        assert_eq!(frame, b"little");
+        assert_eq!(reader.wait(LATER).unwrap(), Some(DOZE_MOST_BYTES as usize));
+        assert!(reader.take(&mut [0; 3]).is_err(), "memory of another length");
+        assert!(next(&mut reader, &mut frame, LATER).unwrap());
+        assert!(frame.iter().all(|&byte| byte == 7));
+        std::thread::scope(|scope| {
+            let late = || {
+                std::thread::sleep(SOON);
+                assert!(send(&ring, b"late"));
+            };
+            worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, late).unwrap();
+            assert!(next(&mut reader, &mut frame, LATER).unwrap());
+        });
+        assert_eq!(frame, b"late");
     }
 
     /// Whatever the other process writes into the memory, reading ends, and takes no more than it has.
     #[test]
     fn nonsense_is_an_error() {
         let nonsense = [0, 1, 7, 8, 4096, 4097, u64::MAX, u64::MAX - 8, 1 << 40];
-        for written in nonsense {
-            for len in nonsense {
+        for (written, len) in nonsense.iter().flat_map(|w| nonsense.map(|len| (*w, len))) {
+            for base in nonsense {
                 let ring = Ring::new(HEAD).unwrap();
                 let mut reader = reader(&ring);
                 assert!(send(&ring, b"x"));
                 {
-                    let mut alone = ring.written.lock();
+                    let mut alone = ring.end.lock();
                     ring.bytes_mut(&mut alone, 0, WORD).copy_from_slice(&len.to_ne_bytes());
                 }
                 ring.head.word(Word::Written).store(written, Ordering::Release);
                 let mut frame = Vec::new();
-                for _ in 0..3 {
+                for n in 0..3 {
                     // One of them is a frame.
-                    let _ = reader.next(&mut frame, Duration::ZERO);
+                    let _ = next(&mut reader, &mut frame, Duration::ZERO);
                     assert!(frame.capacity() <= 2 * HEAD);
+                    if n == 0 {
+                        ring.head.word(Word::Base).store(base, Ordering::Release);
+                    }
                 }
                 ring.head.word(Word::Read).store(len, Ordering::Release);
                 // Room or none, and no place outside.

@@ -33,6 +33,9 @@ fn what_is_read_is_given_back() {
         ("fault:write:1:short,fault:log", "fault:write:1:short,fault:log,file"),
         ("throttle:100M:5ms", "throttle:100M:5ms,file"),
         ("throttle:1500:1500us", "throttle:1500:1500us,file"),
+        ("throttle:60M:shared", "throttle:60M:shared,file"),
+        ("throttle:60M:0s:shared", "throttle:60M:shared,file"),
+        ("throttle:60M:5ms:shared", "throttle:60M:5ms:shared,file"),
         ("throttle:2G:2000ms,file", "throttle:2G:2s,file"),
     ] {
         assert_eq!(runs_as(text), runs, "{text}");
@@ -142,6 +145,10 @@ fn every_refusal_names_the_token() {
         (
             "throttle:1M:5",
             "`throttle:1M:5` at character 1: argument `5` is not a time such as 5ms, 100us or 1s".into(),
+        ),
+        (
+            "throttle:1M:5ms:share",
+            "`throttle:1M:5ms:share` at character 1: argument `share` is not the word `shared`".into(),
         ),
         ("throttle:1M:90s", "`throttle:1M:90s` at character 1: the latency must be at most 60s, not 90s".into()),
     ] {

@@ -202,18 +202,32 @@ pub(crate) const PERSIST_BLOCK_BYTES: usize = 1 << 20;
 
 // I/O servers.
 
-/// Bytes of the memory through which a client hands calls to a group of servers. Pages that nobody wrote to take no memory.
+/// Most bytes of the memory through which a client hands calls to a group of servers: half of `ZONDA_MEMORY` where that is less. Pages that nobody
+/// wrote to take no memory. *servers*.
 pub(crate) const SERVER_RING_BYTES: usize = 128 << 20;
+/// Least bytes of it. No row: a bound on memory.
+pub(crate) const SERVER_LEAST_RING_BYTES: usize = 1 << 20;
 /// How often a client sees whether its server is there, and how long it sleeps at most while it waits for room.
 pub(crate) const SERVER_LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(100);
 /// How long a client waits for the first word of a server.
 pub(crate) const SERVER_HELLO_WAIT: std::time::Duration = std::time::Duration::from_secs(30);
 /// How long a server sleeps at most before it looks whether its client is there.
 pub(crate) const SERVER_SLEEP: std::time::Duration = std::time::Duration::from_millis(100);
+/// After how many such sleeps without a call it sleeps until the client says that there is one, which costs the client a message instead of
+/// waking a thread. *servers*: the idle rows.
+pub(crate) const SERVER_SLEEPS: u32 = 10;
 /// Bytes that a call takes in the memory of a server besides its values, about.
 pub(crate) const SERVER_CALL_BYTES: usize = 512;
-/// Bytes of calls of one client that wait in a server besides those in the ring.
+/// Most bytes of calls of one client that wait in a server besides those in the ring; less where many clients share the memory. *servers*.
 pub(crate) const SERVER_QUEUE_BYTES: usize = 64 << 20;
+/// Least bytes of them. No row: a bound on memory.
+pub(crate) const SERVER_LEAST_QUEUE_BYTES: usize = 256 << 10;
+/// Bytes of memory that a server keeps for further calls of a client: pages that are new to it cost more than the copy. *servers*: the processor time
+/// of the server.
+pub(crate) const SERVER_SPARE_BYTES: usize = 16 << 20;
+/// Bytes of a call from which on its memory is kept; and the steps in which such memory is taken. *servers*: as [`SERVER_SPARE_BYTES`].
+pub(crate) const SERVER_LEAST_BUFFER: usize = 16 << 10;
+pub(crate) const SERVER_BUFFER_STEP: usize = 64 << 10;
 
 /// Most bytes of a message of MPI to a server: what the server has in memory twice for a while.
 pub(crate) const SERVER_MESSAGE_BYTES: usize = 16 << 20;

@@ -26,6 +26,7 @@ use super::way::{Address, Message, Way, gone};
 use super::wire::{self, Notice, Outcome};
 use crate::error::Result;
 use crate::mpi::of_mpi;
+use crate::tuning::SERVER_MESSAGE_BYTES;
 
 /// Which ranks are servers, and how others reach them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -332,7 +333,7 @@ enum Passing {
 
 impl Passing {
     fn to(socket: &Path) -> Passing {
-        match MemoryWay::to(socket) {
+        match MemoryWay::for_frames(socket, SERVER_MESSAGE_BYTES) {
             Ok(way) => Passing::Way(way),
             Err(why) => Passing::Ended { why, answers: VecDeque::new() },
         }

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 
 use zonda_format::Error;
 use zonda_model::{Answer, NcError};
-use zonda_shared::{Channel, Happened, Ring};
+use zonda_runtime::memory;
+use zonda_shared::{Channel, Frame, Happened, Ring};
 
 use super::way::{Fill, Message, Way, gone, of_system, other_version};
 use super::wire::{self, Hello, Notice};
 use crate::error::Result;
-use crate::tuning::{SERVER_HELLO_WAIT, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES};
+use crate::tuning::{
+    SERVER_HELLO_WAIT, SERVER_LEAST_RING_BYTES, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES,
+};
 
 /// A ring and a socket.
 #[derive(Debug)]
@@ -27,11 +30,36 @@ pub(super) struct MemoryWay {
     seen_ms: AtomicU64,
 }
 
+/// What tells a server that sleeps at its socket that there is a frame.
+const BELL: &[u8] = b"!";
+
+/// Bytes of a ring besides those of frames.
+const RING_EXTRA_BYTES: usize = 4096;
+
+/// Bytes of a ring: no more than half of what the process may have.
+fn ring_bytes() -> usize {
+    let most = usize::try_from(memory::budget() / 2).unwrap_or(usize::MAX);
+    most.clamp(SERVER_LEAST_RING_BYTES, SERVER_RING_BYTES)
+}
+
 impl MemoryWay {
     /// Connects to the server that listens at a path.
     pub(super) fn to(path: &Path) -> Result<MemoryWay> {
+        MemoryWay::with_ring(path, ring_bytes())
+    }
+
+    /// The same for who passes frames of others on, which may be of so many bytes.
+    pub(super) fn for_frames(path: &Path, most_bytes: usize) -> Result<MemoryWay> {
+        // A frame of half a ring fits at any time.
+        MemoryWay::with_ring(
+            path,
+            ring_bytes().max(most_bytes.saturating_mul(2).saturating_add(RING_EXTRA_BYTES)),
+        )
+    }
+
+    fn with_ring(path: &Path, ring_bytes: usize) -> Result<MemoryWay> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
-        let ring = Ring::new(SERVER_RING_BYTES).map_err(|error| of_system(&error))?;
+        let ring = Ring::new(ring_bytes).map_err(|error| of_system(&error))?;
         let hello =
             wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
@@ -52,8 +80,19 @@ impl MemoryWay {
     pub(super) fn try_send(&self, bytes: &[u8]) -> bool {
         let Ok(mut frame) = self.ring.begin(bytes.len()) else { return false };
         frame.bytes().copy_from_slice(bytes);
-        frame.send();
+        // One that is gone is seen to be so later.
+        let _ = self.hand_over(frame);
+        // Somebody may wait for the answer, who cannot say so here.
+        self.ring.wake();
         true
+    }
+
+    fn hand_over(&self, frame: Frame<'_>) -> Result<()> {
+        if frame.send() {
+            // It has slept for long, and sleeps at the socket.
+            self.channel.send(BELL, None).map_err(|error| of_system(&error))?;
+        }
+        Ok(())
     }
 
     /// Whether there is room for a frame now.
@@ -77,7 +116,7 @@ impl Way for MemoryWay {
                     let (to, values) = frame.bytes().split_at_mut(head.len());
                     to.copy_from_slice(head);
                     fill(values)?;
-                    frame.send();
+                    self.hand_over(frame)?;
                     break;
                 }
                 Err(full) => {
@@ -115,7 +154,11 @@ impl Way for MemoryWay {
 
     fn message(&self, is_patient: bool) -> Result<Option<Message>> {
         let happened = match is_patient {
-            true => self.channel.wait(None, true).map(Some),
+            true => {
+                // A server that dozes would look later.
+                self.ring.wake();
+                self.channel.wait(None, true).map(Some)
+            }
             false => self.channel.take_within(Duration::ZERO),
         };
         match happened.map_err(|error| of_system(&error))? {

@@ -2,6 +2,7 @@
 //! Design: `docs/dev/servers.md`.
 
 mod board;
+mod buffers;
 mod client;
 mod connection;
 mod extra_ranks;

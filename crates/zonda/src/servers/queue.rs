@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
+use super::buffers::Bytes;
 use super::gate::Gate;
 use super::wire::{SentError, What};
 use crate::tuning::SERVER_CALL_BYTES;
@@ -14,7 +15,7 @@ use crate::tuning::SERVER_CALL_BYTES;
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) what: What,
-    pub(super) values: Vec<u8>,
+    pub(super) values: Bytes,
     pub(super) is_asked: bool,
     /// Its number among the calls that all ranks make, of a file of several ranks.
     pub(super) number: Option<u64>,
@@ -25,7 +26,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Bytes that it takes in memory, about: many small calls take more than their values.
     fn memory_bytes(&self) -> usize {
-        self.values.len().saturating_add(SERVER_CALL_BYTES)
+        self.values.memory_bytes().saturating_add(SERVER_CALL_BYTES)
     }
 }
 

@@ -4,14 +4,17 @@ use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zonda_format::Error;
 use zonda_model::{Answer, NcError};
+use zonda_runtime::memory;
 use zonda_runtime::worker::{self, Purpose};
 use zonda_served::{Call, Reply, Told};
 use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
 
 use super::board::Board;
+use super::buffers::{Buffers, Bytes};
 use super::connection::notice_of;
 use super::look;
 use super::queue::{Load, Queue, Waiting};
@@ -20,7 +23,9 @@ use super::watch::{ClientWatch, FileWatch};
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
-use crate::tuning::{SERVER_QUEUE_BYTES, SERVER_SLEEP};
+use crate::tuning::{
+    SERVER_LEAST_QUEUE_BYTES, SERVER_QUEUE_BYTES, SERVER_SLEEP, SERVER_SLEEPS, SERVER_SPARE_BYTES,
+};
 
 /// The client at the other end.
 #[derive(Debug)]
@@ -34,6 +39,12 @@ pub(super) struct Client {
 impl Client {
     fn is_gone(&self) -> bool {
         self.channel.is_cut() || self.process.as_ref().is_some_and(Process::has_ended)
+    }
+
+    /// Sleeps until it says something, or is gone.
+    fn wait(&self) {
+        // What it says is that it has told a call.
+        let _ = self.channel.wait(self.process.as_ref(), true);
     }
 
     /// Answers what was asked.
@@ -79,6 +90,7 @@ struct Session {
     board: Arc<Board>,
     load: Arc<Load>,
     watch: Arc<ClientWatch>,
+    buffers: Arc<Buffers>,
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
     pieces: HashMap<u64, Vec<u8>>,
@@ -130,13 +142,26 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         board: Arc::clone(board),
         watch: board.watch.client(pid, &load),
         load,
+        buffers: Buffers::new(SERVER_SPARE_BYTES),
         files: HashMap::new(),
         pieces: HashMap::new(),
         threads: Vec::new(),
     };
+    N_CLIENTS.fetch_add(1, Ordering::Relaxed);
     let done = session.take_all(&mut reader);
     session.end();
+    N_CLIENTS.fetch_sub(1, Ordering::Relaxed);
     done
+}
+
+/// Clients that this process serves.
+static N_CLIENTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of a client's calls that wait besides those in the ring. All clients together have half of the memory of the process: what files need
+/// to be written has the other half. Each has a little in any case.
+fn client_bytes(n_clients: usize) -> usize {
+    let all = usize::try_from(memory::budget() / 2).unwrap_or(usize::MAX);
+    (all / n_clients.max(1)).clamp(SERVER_LEAST_QUEUE_BYTES, SERVER_QUEUE_BYTES)
 }
 
 fn damaged(why: &'static str) -> io::Error {
@@ -145,27 +170,43 @@ fn damaged(why: &'static str) -> io::Error {
 
 impl Session {
     fn take_all(&mut self, reader: &mut RingReader) -> io::Result<()> {
-        let mut bytes = Vec::new();
+        let mut n_idle = 0;
         loop {
-            self.load.wait_below(SERVER_QUEUE_BYTES);
-            if reader.next(&mut bytes, SERVER_SLEEP)? {
-                let (head, values) =
+            self.load.wait_below(client_bytes(N_CLIENTS.load(Ordering::Relaxed)));
+            if let Some(len) = reader.wait(SERVER_SLEEP)? {
+                n_idle = 0;
+                let bytes = self.buffers.take(len).map_err(|_| io::ErrorKind::OutOfMemory);
+                let mut bytes = bytes?;
+                reader.take(bytes.as_mut())?;
+                let (head, values_at) =
                     wire::frame(&bytes).ok_or_else(|| damaged("a call that is none"))?;
-                self.take(head, values)?;
-            } else if self.client.is_gone() && !reader.has_frame() {
+                self.take(head, bytes.without_first(values_at))?;
+                continue;
+            }
+            n_idle += 1;
+            if n_idle >= SERVER_SLEEPS {
+                // Many clients without output are to cost nothing.
+                self.buffers.clear();
+                reader.wait_elsewhere(|| self.client.wait());
+            }
+            if self.client.is_gone() && !reader.has_frame() {
                 return Ok(());
             }
         }
     }
 
-    fn take(&mut self, head: FrameHead, values: &[u8]) -> io::Result<()> {
+    fn take(&mut self, head: FrameHead, mut values: Bytes) -> io::Result<()> {
         let FrameHead { file, is_asked, has_more, what } = head;
-        let mut all = self.pieces.remove(&file).unwrap_or_default();
-        all.try_reserve_exact(values.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        all.extend_from_slice(values);
-        if has_more {
-            self.pieces.insert(file, all);
-            return Ok(());
+        let pieces = self.pieces.remove(&file);
+        if has_more || pieces.is_some() {
+            let mut all = pieces.unwrap_or_default();
+            all.try_reserve_exact(values.len()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            all.extend_from_slice(&values);
+            if has_more {
+                self.pieces.insert(file, all);
+                return Ok(());
+            }
+            values = all.into();
         }
         match what {
             What::Create(creation) => self.create(file, creation),
@@ -206,9 +247,9 @@ impl Session {
                     self.board.begin_close(&to.path);
                     to.queue.begin_close();
                 }
-                let taken = to.watch.take(&what, all.len());
-                let mut call = Waiting { what, values: all, is_asked, number, taken };
-                if to.queue.is_overfull(SERVER_QUEUE_BYTES)
+                let taken = to.watch.take(&what, values.len());
+                let mut call = Waiting { what, values, is_asked, number, taken };
+                if to.queue.is_overfull(client_bytes(N_CLIENTS.load(Ordering::Relaxed)))
                     && self.leave_out_values(file, &mut call)
                     && to.rank.is_none()
                 {
@@ -235,7 +276,7 @@ impl Session {
         self.client.fail(file, (&error).into());
         self.board.note_failed();
         call.what = What::Call(Call::TakePart { var }.into());
-        call.values = Vec::new();
+        call.values = Vec::new().into();
         true
     }
 

@@ -206,18 +206,22 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 /// A frame: the length of the head, the head, the values.
 pub(super) fn head_with_length(head: &FrameHead) -> Result<Vec<u8>> {
     let head = encode(head)?;
-    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    let mut bytes = zonda_model::memory::room(WORD.saturating_add(head.len()))?;
+    bytes.extend((head.len() as u64).to_le_bytes());
     bytes.extend(head);
     Ok(bytes)
 }
 
-/// The head of a frame and its values; `None` for what is no frame.
-pub(super) fn frame(bytes: &[u8]) -> Option<(FrameHead, &[u8])> {
-    let (len, rest) = bytes.split_first_chunk()?;
+/// The head of a frame, and where its values begin; `None` for what is no frame.
+pub(super) fn frame(bytes: &[u8]) -> Option<(FrameHead, usize)> {
+    let (len, rest) = bytes.split_first_chunk::<WORD>()?;
     let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
-    let (head, values) = rest.split_at_checked(len)?;
-    Some((decode(head)?, values))
+    let head = rest.get(..len)?;
+    Some((decode(head)?, WORD + len))
 }
+
+/// Bytes of a length.
+const WORD: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -242,8 +246,8 @@ mod tests {
         for cut in 0..bytes.len() - 6 {
             assert!(frame(&bytes[..cut]).is_none(), "{cut}");
         }
-        let (head, values) = frame(&bytes).unwrap();
-        assert_eq!((head.file, head.is_asked, values), (5, true, &b"values"[..]));
+        let (head, values_at) = frame(&bytes).unwrap();
+        assert_eq!((head.file, head.is_asked, &bytes[values_at..]), (5, true, &b"values"[..]));
         let What::Create(creation) = head.what else { panic!("{head:?}") };
         assert_eq!((creation.path(), creation.ranks), (PathBuf::from("/a b/c.nc"), ranks));
         let read = creation.options().unwrap();
