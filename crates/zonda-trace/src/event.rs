@@ -124,6 +124,9 @@ kinds! {
     /// Span: short runs of a put of several ranks came together at owners of stripes, in one round: `bytes` of this rank that others wrote,
     /// `offset` how many others.
     Exchange = 113 "exchange of runs",
+
+    /// Instant: an I/O server had the values of a get, `bytes`, when a client asked for them: read for another client, or, where `code` is 1, read ahead.
+    ReadFound = 120 "read found",
 }
 
 /// `item` of events that have none.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::gate::Gate;
+use super::reading::Readings;
 use super::work::FileWork;
 
 /// Most ranks of a team in one server: each has a thread.
@@ -22,6 +23,8 @@ fn no_team() -> io::Error {
 pub(super) struct Board {
     state: Mutex<State>,
     changed: Condvar,
+    /// Files that are read for clients.
+    pub(super) readings: Readings,
 }
 
 #[derive(Debug, Default)]
@@ -95,7 +98,8 @@ impl Team {
 
 impl Board {
     pub(super) fn new() -> Board {
-        Board { state: Mutex::ranked(Rank::Files, State::default()), changed: Condvar::new() }
+        let state = Mutex::ranked(Rank::Files, State::default());
+        Board { state, changed: Condvar::new(), readings: Readings::new() }
     }
 
     pub(super) fn begin_close(&self, path: &Path) {

@@ -30,7 +30,7 @@ static CONNECTIONS: Global<Option<Connections>> = Global::new(Rank::Files, None,
 static N_TEAMS: AtomicU64 = AtomicU64::new(0);
 
 /// The servers of the groups, in the order of their numbers. Empty where there are none.
-fn servers() -> Result<Vec<Address>> {
+pub(super) fn servers() -> Result<Vec<Address>> {
     let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
         return Ok(extra_ranks::servers());
     };
@@ -57,7 +57,7 @@ fn goes_to_servers(options: &CreateOptions) -> bool {
 }
 
 /// The connection to a server, which is made where there is none.
-fn connection(server: &Address) -> Result<Arc<Connection>> {
+pub(super) fn connection(server: &Address) -> Result<Arc<Connection>> {
     let mut connections = CONNECTIONS.lock();
     let connections = connections.get_or_insert_default();
     // Those of the process that this one was forked from are not for this one.
@@ -118,7 +118,7 @@ fn created(
     Ok(Arc::new(ServerLine { connection, file }))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path)
         .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc_enoent())).into())
 }
@@ -203,6 +203,7 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
 
 /// Drops the connections to some servers, which go.
 pub(super) fn forget(servers: &[Address]) {
+    super::reading::forget(servers);
     let mut connections = CONNECTIONS.lock();
     if let Some(connections) = connections.as_mut() {
         connections.retain(|server, _| !servers.contains(server));

@@ -29,24 +29,27 @@ struct Layout {
     groups: usize,
     /// Others reach them by messages, on one node, too.
     by_messages: bool,
+    /// They read, too.
+    read: bool,
 }
 
 impl FromStr for Layout {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Layout, String> {
-        let mut layout = Layout { groups: 1, by_messages: false };
+        let mut layout = Layout { groups: 1, by_messages: false, read: false };
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match (key, value, value.parse::<usize>()) {
                 ("groups", _, Ok(n)) => layout.groups = n,
                 ("size", _, Ok(1)) | ("way", "auto", _) => {}
                 ("way", "messages", _) => layout.by_messages = true,
+                ("read", "on" | "off", _) => layout.read = value == "on",
                 ("groups" | "size", _, Err(_)) => return Err(format!("{pair}: no number")),
                 ("size", ..) => return Err(format!("{pair}: groups have one server: size=1")),
                 _ => {
                     return Err(format!(
-                        "{pair}: known are groups=N, size=1, way=auto and way=messages"
+                        "{pair}: known are groups=N, size=1, way=auto, way=messages, read=on and read=off"
                     ));
                 }
             }
@@ -60,6 +63,8 @@ impl FromStr for Layout {
 struct Extra {
     addresses: Vec<Address>,
     ranks: Vec<usize>,
+    /// They read, too.
+    read: bool,
 }
 
 static EXTRA: Global<Option<Extra>> = Global::new(Rank::Settings, None, || None);
@@ -67,6 +72,11 @@ static EXTRA: Global<Option<Extra>> = Global::new(Rank::Settings, None, || None)
 /// Where the servers among the ranks are; none without such.
 pub(super) fn servers() -> Vec<Address> {
     EXTRA.lock().as_ref().map(|extra| extra.addresses.clone()).unwrap_or_default()
+}
+
+/// Whether these read, too.
+pub(super) fn do_read() -> bool {
+    EXTRA.lock().as_ref().is_some_and(|extra| extra.read)
 }
 
 fn inval(text: impl Into<String>) -> Error {
@@ -118,7 +128,8 @@ pub fn divide_ranks(world: Communicator, text: &str) -> Result<MadeComm> {
                 _ => Address::Rank(n_compute + at),
             };
             let addresses = places.into_iter().enumerate().map(address).collect();
-            let extra = Extra { addresses, ranks: (n_compute..size).collect() };
+            let ranks = (n_compute..size).collect();
+            let extra = Extra { addresses, ranks, read: layout.read };
             post_office::open(post);
             *EXTRA.lock() = Some(extra);
             zonda_mpi::at_finalize(end_client).map_err(|error| of_mpi(&error))?;
@@ -388,8 +399,9 @@ mod tests {
         assert_eq!(groups("groups=2, size=1"), Ok(2));
         assert_eq!(groups(""), Ok(1));
         assert_eq!(groups("groups=0"), Ok(0));
+        assert!("read=on".parse::<Layout>().unwrap().read);
         assert!("way=messages".parse::<Layout>().unwrap().by_messages);
-        for wrong in ["groups=x", "size=2", "group=2", "groups", "groups=-1", "way=x"] {
+        for wrong in ["groups=x", "size=2", "group=2", "groups", "groups=-1", "way=x", "read=1"] {
             assert!(groups(wrong).is_err(), "{wrong}");
         }
     }

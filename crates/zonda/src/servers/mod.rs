@@ -1,4 +1,4 @@
-//! I/O servers on one node: processes that write files of others, which tell them their calls through shared memory.
+//! I/O servers on one node: processes that write and read files of others, which tell them their calls through shared memory.
 //! Design: `docs/dev/servers.md`.
 
 mod board;
@@ -11,6 +11,7 @@ mod memory_way;
 mod message_way;
 mod post_office;
 mod queue;
+mod reading;
 mod session;
 mod way;
 mod wire;
@@ -20,6 +21,8 @@ pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use extra_ranks::divide_ranks;
 pub use group::{serve, write_alone};
+pub use reading::MARK as READING_MARK;
+pub(crate) use reading::reader;
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";

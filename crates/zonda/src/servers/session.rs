@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use zonda_team::threads;
 use super::board::{Board, Team};
 use super::connection::notice_of;
 use super::queue::{Load, Queue, Waiting};
+use super::reading::SessionReads;
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
@@ -32,6 +34,12 @@ pub(super) struct Client {
 impl Client {
     fn is_gone(&self) -> bool {
         self.channel.is_cut() || self.process.as_ref().is_some_and(Process::has_ended)
+    }
+
+    /// Says something to the client, and may show it some memory.
+    pub(super) fn send(&self, message: &[u8], memory: Option<BorrowedFd<'_>>) {
+        // A client that is gone needs no message.
+        let _ = self.channel.send(message, memory);
     }
 
     /// Answers what was asked.
@@ -78,6 +86,7 @@ struct Session {
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
     pieces: HashMap<u64, Vec<u8>>,
+    reads: SessionReads,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -112,6 +121,7 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         load: Arc::new(Load::new()),
         files: HashMap::new(),
         pieces: HashMap::new(),
+        reads: SessionReads::default(),
         threads: Vec::new(),
     };
     let done = session.take_all(&mut reader);
@@ -149,6 +159,12 @@ impl Session {
         }
         match what {
             What::Create(creation) => self.create(file, creation),
+            What::Read(opening) => {
+                self.reads.open(file, &opening, &self.board.readings, &self.client);
+            }
+            What::Call(told) if self.reads.has(file) => {
+                self.reads.call(file, &told, &self.board.readings, &self.client);
+            }
             What::Settle { path } => {
                 let path = path.map(|path| {
                     PathBuf::from(

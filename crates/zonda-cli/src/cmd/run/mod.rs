@@ -56,9 +56,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
     sync: Option<SyncLevel>,
 
-    /// Has processes write the files that the program creates, so that it need not wait for them: groups=N[,size=1], one process for each
+    /// Has processes write the files that the program creates, so that it need not wait for them: groups=N[,size=1][,read=on], one process for each
     /// group, which are started before the program and have written all when the command ends. The ranks of `mpiexec`, and all other
-    /// programs that it starts on this node, have them, too
+    /// programs that it starts on this node, have them, too. With read=on they also read the files that the program opens for reading
     #[arg(long, value_name = "SPEC")]
     servers: Option<ServersSpec>,
 

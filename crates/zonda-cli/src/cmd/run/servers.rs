@@ -9,10 +9,11 @@ use std::str::FromStr;
 use super::super::iod::READY;
 use crate::failure::{CommandFailure, Result};
 
-/// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`.
+/// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`; and whether they read, too: `read=on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServersSpec {
     groups: usize,
+    read: bool,
 }
 
 /// Most groups: each is a process.
@@ -22,9 +23,13 @@ impl FromStr for ServersSpec {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<ServersSpec, String> {
-        let mut groups = 1;
+        let (mut groups, mut read) = (1, false);
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if let ("read", "on" | "off") = (key, value) {
+                read = value == "on";
+                continue;
+            }
             let number = value.parse::<usize>().map_err(|_| format!("{pair}: no number"))?;
             match (key, number) {
                 ("groups", n) if n <= MOST_GROUPS => groups = n,
@@ -33,16 +38,18 @@ impl FromStr for ServersSpec {
                 ("size", _) => {
                     return Err(format!("{pair}: groups have one server so far: size=1"));
                 }
-                _ => return Err(format!("{pair}: known are groups=N and size=1")),
+                _ => {
+                    return Err(format!("{pair}: known are groups=N, size=1, read=on and read=off"));
+                }
             }
         }
-        Ok(ServersSpec { groups })
+        Ok(ServersSpec { groups, read })
     }
 }
 
 impl fmt::Display for ServersSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "groups={},size=1", self.groups)
+        write!(f, "groups={},size=1,read={}", self.groups, if self.read { "on" } else { "off" })
     }
 }
 
@@ -63,6 +70,10 @@ impl Servers {
         // Only this user may come into it.
         let folder = tempfile::Builder::new().prefix("zonda-").tempdir().map_err(fail)?;
         let mut servers = Servers { folder, processes: Vec::new() };
+        if spec.read {
+            let mark = servers.folder.path().join(zonda::servers::READING_MARK);
+            std::fs::write(mark, []).map_err(fail)?;
+        }
         for number in 0..spec.groups {
             let mut command = Command::new(&own);
             for (name, value) in program.get_envs() {
@@ -121,9 +132,14 @@ mod tests {
         assert_eq!(groups("groups=2,size=1"), Ok(2));
         assert_eq!(groups(""), Ok(1));
         assert_eq!(groups("groups=0"), Ok(0));
-        for wrong in ["groups=x", "groups=65", "size=2", "group=2", "groups", "groups=-1"] {
+        for wrong in ["groups=x", "groups=65", "size=2", "group=2", "groups", "groups=-1", "read=x"]
+        {
             assert!(groups(wrong).is_err(), "{wrong}");
         }
-        assert_eq!("groups=3".parse::<ServersSpec>().unwrap().to_string(), "groups=3,size=1");
+        assert_eq!(
+            "groups=3".parse::<ServersSpec>().unwrap().to_string(),
+            "groups=3,size=1,read=off"
+        );
+        assert!("groups=1,read=on".parse::<ServersSpec>().unwrap().read);
     }
 }
