@@ -465,10 +465,11 @@ fn gets_of_a_file_that_a_server_reads_are_those_of_the_file() {
             let (line, server) = local::line(1);
             let server_file = Dataset::open(&path, &OpenOptions::default()).unwrap();
             let by_server = thread::scope(|scope| {
-                let serve = scope.spawn(|| {
+                let by = &server_file;
+                let serve = scope.spawn(move || {
                     let mut n_done = 0;
                     server.serve(|told, values| {
-                        let done = server_file.carry_out(told, values);
+                        let done = by.carry_out(told, values);
                         n_done += usize::from(done.is_ok());
                         done
                     });

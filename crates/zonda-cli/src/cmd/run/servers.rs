@@ -39,7 +39,9 @@ impl FromStr for ServersSpec {
                     return Err(format!("{pair}: groups have one server so far: size=1"));
                 }
                 _ => {
-                    return Err(format!("{pair}: known are groups=N, size=1, read=on and read=off"));
+                    return Err(format!(
+                        "{pair}: known are groups=N, size=1, read=on and read=off"
+                    ));
                 }
             }
         }

@@ -18,8 +18,8 @@ mod session;
 mod sheets;
 mod walk;
 
-pub(crate) use client::reader;
 pub(super) use client::forget;
+pub(crate) use client::reader;
 pub(super) use file::Readings;
 pub(super) use identity::ReadOpening;
 pub(super) use session::SessionReads;

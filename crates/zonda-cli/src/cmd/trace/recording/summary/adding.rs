@@ -128,9 +128,10 @@ impl ProcessSummary {
                 self.stages.entry(kind.text()).or_default().add(event);
             }
             EventKind::Hint => self.hint(event, names),
-            EventKind::ChunkHit | EventKind::Commit | EventKind::Exchange => {
-                self.stages.entry(kind.text()).or_default().add(event)
-            }
+            EventKind::ChunkHit
+            | EventKind::Commit
+            | EventKind::Exchange
+            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
