@@ -33,11 +33,12 @@ impl Watcher for Hears {
 fn sockets(n_members: usize) -> Vec<Vec<Option<UnixStream>>> {
     let mut all: Vec<Vec<Option<UnixStream>>> =
         (0..n_members).map(|_| (0..n_members).map(|_| None).collect()).collect();
-    for low in 0..n_members {
-        for high in low + 1..n_members {
-            let (one, other) = UnixStream::pair().unwrap();
-            all[low][high] = Some(one);
-            all[high][low] = Some(other);
+    for other in 1..n_members {
+        let (lower, higher) = all.split_at_mut(other);
+        for (member, streams) in lower.iter_mut().enumerate() {
+            let (one, two) = UnixStream::pair().unwrap();
+            streams[other] = Some(one);
+            higher[0][member] = Some(two);
         }
     }
     all

@@ -183,14 +183,20 @@ impl Session {
                     }
                     _ => None,
                 };
-                if matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort))
-                {
+                let is_last = matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
+                if is_last {
                     self.board.begin_close(&to.path);
-                    to.queue.begin_close();
+                    if !to.queue.begin_close() {
+                        self.board.end_close(&to.path);
+                    }
                 }
                 let call = Waiting { what, values: all, is_asked, number };
                 if let Err(call) = to.queue.push(call) {
                     self.client.refuse(file, &call, None);
+                    // The thread of a file that is over closes it no more.
+                    if is_last && to.queue.end_close() {
+                        self.board.end_close(&to.path);
+                    }
                 }
             }
         }
