@@ -134,7 +134,7 @@ fn long_messages_in_all_directions_at_once_arrive_whole() {
         let long = |from: usize, to: usize| -> Vec<u8> {
             let mut rng = fastrand::Rng::with_seed((from * 100 + to) as u64);
             let part: Vec<u8> = (0..509).map(|_| rng.u8(..)).collect();
-            part.into_iter().cycle().take((3 << 20) + from).collect()
+            part.into_iter().cycle().take((1 << 19) + from).collect()
         };
         let finished = run(3, 7, &Options::default(), |team| {
             let (rank, n) = (team.rank(), team.size());
