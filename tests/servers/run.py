@@ -343,6 +343,10 @@ def ranks(options, counts, scratch):
                     name = "%s: a rank ends early (%s), format %s, %s" % (mpi.name, how, fmt, spec)
                     if options.wants(name):
                         counts.attempt(name, ended_rank, launch, mpi, program, scratch, fmt, how, spec)
+            for spec in options.by(("size=2",), ("size=1", "size=2"), ("size=1", "size=3")):
+                name = "%s: a rank ends early, and the others close the file, format %s, %s" % (mpi.name, fmt, spec)
+                if options.wants(name):
+                    counts.attempt(name, closed_by_others, launch, mpi, program, scratch, fmt, spec)
             for spec, server in options.by([("size=2", "1.2")], [("size=2", "1.1"), ("size=3", "1.3")], [("size=%d" % k, "1.%d" % m) for k in (2, 3) for m in range(1, k + 1)]):
                 name = "%s: a server is killed (%s of %s), format %s" % (mpi.name, server, spec, fmt)
                 if options.wants(name):
@@ -371,6 +375,16 @@ def killed_member(launch, mpi, program, scratch, fmt, spec, server):
     if int(text.split("time = UNLIMITED ; // (")[1].split()[0]) < 4:
         raise Wrong("nothing was committed: %s" % text[:300])
     rig.must([rig.tool("ncdump"), "-v", "a,b", path], rig.environment(rig.reference()))
+
+
+def closed_by_others(launch, mpi, program, scratch, fmt, spec):
+    """Ranks that close a file which is over already end, as all others do: nobody waits for ever at the end of a process."""
+    path, env = scratch / "other.nc", launch.environment(mpi, rig.LIBDIR, ZONDA_PAR_TIMEOUT="4")
+    path.unlink(missing_ok=True)
+    done = served(spec, launch.command(mpi, 3, [program, path, fmt, "12", "go-on", "1", "6"]), env)
+    if done.returncode != 1 or "I/O server" not in done.stdout:
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-400:], done.stderr[-400:]))
+    rig.must([rig.tool("ncdump"), path], rig.environment(rig.reference()))
 
 
 def ended_rank(launch, mpi, program, scratch, fmt, how, spec):

@@ -15,7 +15,7 @@ use super::reading::Readings;
 use super::team::Team;
 use super::watch::Watch;
 
-/// Most ranks of a team in one server: each has a thread.
+/// Most ranks of a team for each server of a group: each has a thread.
 const MOST_RANKS: usize = 1024;
 
 fn no_team(why: &'static str) -> io::Error {
@@ -106,17 +106,15 @@ impl Board {
             return if is_same { Ok(Arc::clone(team)) } else { Err(no_team(OTHER_SIZE)) };
         }
         let (me, n_members) = self.mesh.as_ref().map_or((0, 1), |mesh| (mesh.me(), mesh.size()));
-        if size == 0
-            || size > MOST_RANKS.saturating_mul(n_members)
-            || spread::ranks_of(me, size, n_members).len() > MOST_RANKS
-        {
+        if !(1..=MOST_RANKS.saturating_mul(n_members)).contains(&size) {
             return Err(no_team(OTHER_SIZE));
         }
+        let ranks = spread::ranks_of(me, size, n_members);
         if self.mesh.as_ref().is_some_and(|mesh| mesh.is_over(name)) {
             return Err(no_team("the file is over: another rank ended early"));
         }
         let others = self.mesh.as_ref().map(|mesh| Others::new(mesh, name, size));
-        let team = Arc::new(Team::new(name, size, path, others));
+        let team = Arc::new(Team::new(name, (size, ranks), path, others));
         state.teams.insert(name, Arc::clone(&team));
         Ok(team)
     }

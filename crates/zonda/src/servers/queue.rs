@@ -213,16 +213,20 @@ impl Queue {
         self.is_full.load(Ordering::Acquire) && self.load.bytes() >= most
     }
 
-    /// The client has closed the file, which is so here when the queue has come to that.
-    pub(super) fn begin_close(&self) {
-        if !self.is_closing.swap(true, Ordering::AcqRel) {
-            self.load.begin_close();
+    /// The client has closed the file, which is so here when the queue has come to that. Whether that is new.
+    pub(super) fn begin_close(&self) -> bool {
+        // Before the file can be found to be closing: who ends that counts it down.
+        self.load.begin_close();
+        let is_new = !self.is_closing.swap(true, Ordering::AcqRel);
+        if !is_new {
+            self.load.end_close();
         }
+        is_new
     }
 
-    /// The file is closed. Whether the client has closed it.
+    /// The file is closed. Whether the client has closed it, and nobody was told so before.
     pub(super) fn end_close(&self) -> bool {
-        let is_closing = self.is_closing.load(Ordering::Acquire);
+        let is_closing = self.is_closing.swap(false, Ordering::AcqRel);
         if is_closing {
             self.load.end_close();
         }

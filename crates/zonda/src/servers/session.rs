@@ -258,10 +258,12 @@ impl Session {
                     }
                     _ => None,
                 };
-                if matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort))
-                {
+                let is_last = matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
+                if is_last {
                     self.board.begin_close(&to.path);
-                    to.queue.begin_close();
+                    if !to.queue.begin_close() {
+                        self.board.end_close(&to.path);
+                    }
                 }
                 let taken = to.watch.take(&what, values.len());
                 let mut call = Waiting { what, values, is_asked, number, taken };
@@ -274,6 +276,10 @@ impl Session {
                 if let Err(call) = to.queue.push(call) {
                     to.watch.let_go(call.values.len());
                     self.client.refuse(file, &call, None);
+                    // The thread of a file that is over closes it no more.
+                    if is_last && to.queue.end_close() {
+                        self.board.end_close(&to.path);
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Ranks that write a file together, as far as their clients come to this server.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,6 +20,8 @@ pub(super) struct Team {
     pub(super) gate: Gate,
     pub(super) size: usize,
     name: TeamName,
+    /// The ranks whose clients come to this server.
+    ranks: Range<usize>,
     seats: Mutex<Seats>,
     taken: Condvar,
     is_begun: AtomicBool,
@@ -35,14 +38,19 @@ struct Seats {
 }
 
 impl Team {
-    pub(super) fn new(name: TeamName, size: usize, path: &Path, others: Option<Others>) -> Team {
+    pub(super) fn new(
+        name: TeamName,
+        (size, ranks): (usize, Range<usize>),
+        path: &Path,
+        others: Option<Others>,
+    ) -> Team {
         let work = (0..size).map(|_| None).collect();
         let seats = Seats { work, is_given_up: false, is_over: false };
         let seats = Mutex::ranked(Rank::Settings, seats);
         let timeout = zonda_mpi::Settings::from_environment().timeout;
         let gate = Gate::new(path, size, timeout, others);
         let is_begun = AtomicBool::new(false);
-        Team { gate, size, name, seats, taken: Condvar::new(), is_begun }
+        Team { gate, size, name, ranks, seats, taken: Condvar::new(), is_begun }
     }
 
     /// Whether the caller is to [`Team::run`] it: the first one who asks.
@@ -53,11 +61,11 @@ impl Team {
     /// Brings the work of a rank.
     ///
     /// # Errors
-    /// `InvalidData` where it is there, or there is no such rank, and where the file is over.
+    /// `InvalidData` where it is there, or no such rank is to come here, and where the file is over.
     pub(super) fn sit_down(&self, rank: usize, work: FileWork) -> io::Result<()> {
         let mut seats = self.seats.lock();
-        let is_over = seats.is_over;
-        let seat = seats.work.get_mut(rank).filter(|seat| seat.is_none() && !is_over);
+        let may_come = self.ranks.contains(&rank) && !seats.is_over;
+        let seat = seats.work.get_mut(rank).filter(|seat| seat.is_none() && may_come);
         let seat = seat.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
         *seat = Some(work);
         drop(seats);
