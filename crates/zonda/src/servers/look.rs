@@ -246,7 +246,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("0");
         let mut watcher = Watcher::default();
-        let mut look =
+        let look =
             |watcher: &mut Watcher| watcher.look(&socket, Duration::from_millis(20)).unwrap();
         assert!(matches!(look(&mut watcher), Looked::Gone));
         let listener = Listener::at(&socket).unwrap();
