@@ -9,7 +9,9 @@ model   a model's files, by one group, four, and groups of several servers; file
 ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers, however many servers a group has; a killed rank; a killed server
 extra   servers that are ranks of the program (nc_zonda_servers): the same bytes, by memory and by messages, from C and Fortran; what is refused
 seen    traces of programs and servers, and looks at running ones (zonda trace, zonda top)
+reading servers that read (read=on): random gets, walks, ranks of MPI, tools of the reference, files that change, killed servers and clients
 """
+import json
 import os
 import re
 import shutil
@@ -47,10 +49,10 @@ def lives(options, counts, scratch):
     for seed in range(options.seed, options.seed + options.by(8, 60, 2000)):
         fmt = "12534"[seed % 5]
         if options.wants("life %d %s" % (seed, fmt)):
-            counts.attempt("life %d %s" % (seed, fmt), one_life, life, scratch, seed, fmt)
+            counts.attempt("life %d %s" % (seed, fmt), one_life, life, scratch, seed, fmt, SPECS[seed % len(SPECS)])
 
 
-def one_life(life, scratch, seed, fmt):
+def one_life(life, scratch, seed, fmt, spec):
     said = []
     for way in ("direct", "served"):
         folder = scratch / way
@@ -58,7 +60,7 @@ def one_life(life, scratch, seed, fmt):
         for old in folder.iterdir():
             old.unlink()
         command = [life, str(seed), fmt, "60", "x.nc"]
-        done = served(SPECS[seed % len(SPECS)], command, cwd=folder) if way == "served" else rig.run(command, rig.environment(rig.LIBDIR), cwd=folder, seconds=SECONDS)
+        done = served(spec, command, cwd=folder) if way == "served" else rig.run(command, rig.environment(rig.LIBDIR), cwd=folder, seconds=SECONDS)
         if done.returncode != 0:
             raise Wrong("%s ends with %s: %s" % (way, done.returncode, done.stderr[-400:]))
         said.append((done.stdout, sorted(file.name for file in folder.iterdir())))
@@ -317,15 +319,15 @@ INCLUDE = rig.LIBDIR / "netcdf" / "mpi" / "include"
 RANKS = [(1, "groups=1"), (3, "groups=2"), (4, "groups=1"), (2, "size=3"), (3, "groups=2,size=2"), (4, "groups=1,size=3,other*=1")]
 
 
-def each_mpi(counts, scratch):
+def each_mpi(counts, scratch, source="ranks"):
     """Debian's MPIs, and the program for each."""
     import launch
     for mpi in launch.known()[:2]:
         if not mpi.there_is():
             counts.skip(mpi.name, "not installed")
             continue
-        program = scratch / ("ranks-" + mpi.name)
-        rig.must([mpi.compiler, "-O1", "-I", INCLUDE, "-I", rig.INCDIR, HERE / "ranks.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
+        program = scratch / (source + "-" + mpi.name)
+        rig.must([mpi.compiler, "-O1", "-I", INCLUDE, "-I", rig.INCDIR, HERE / (source + ".c"), "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
         yield launch, mpi, program
 
 
@@ -470,8 +472,119 @@ def by_fortran(launch, mpi, _program, scratch):
     alike(files[0], files[2])
 
 
+READING = "groups=2,read=on"
+
+
+def reading(options, counts, scratch):
+    program, path = rig.compile_c(scratch / "read", HERE / "read.c"), scratch / "read.nc"
+    life = rig.compile_c(scratch / "life", *(HERE.parent / "async" / name for name in ("life.c", "transfer.c")), libraries=["-lpthread", "-ldl", "-lm"])
+    for seed in range(options.seed + 5000, options.seed + 5000 + options.by(3, 10, 500)):
+        name = "reading: life %d" % seed
+        if options.wants(name):
+            counts.attempt(name, one_life, life, scratch, seed, "12534"[seed % 5], READING)
+    for fmt in FORMATS:
+        rig.must([program, "make", path, fmt, "12", "90"], rig.environment(rig.LIBDIR))
+        for seed in range(options.seed, options.seed + options.by(2, 10, 300)):
+            name = "reading: gets %s %d" % (fmt, seed)
+            if options.wants(name):
+                counts.attempt(name, same_said, [program, "get", path, seed])
+        for name, test, *arguments in (("ncdump", same_said, [rig.tool("ncdump"), path]), ("changes", changed_files, program, scratch, fmt), ("killed server", killed_reader, program, path),
+                                       ("killed client", killed_reading_client, program, path), ("read ahead", read_ahead, program, path, scratch)):  # fmt: skip
+            if options.wants("reading: %s %s" % (name, fmt)):
+                counts.attempt("reading: %s %s" % (name, fmt), test, *arguments)
+    if options.wants("reading: nccopy"):
+        counts.attempt("reading: nccopy", copied_by_reference, path, scratch)
+    for launch, mpi, program in each_mpi(counts, scratch, "readers"):
+        for n, more in options.by([(3, "")], [(1, ""), (4, ""), (3, "groups=1,read=on"), (3, "groups=2,read=on,way=messages")], [(n, way) for n in (1, 2, 4, 8) for way in ("", "groups=1,read=on", "groups=2,read=on,way=messages")]):
+            name = "%s: reading: %d ranks %s" % (mpi.name, n, more)
+            if options.wants(name):
+                counts.attempt(name, reading_ranks, launch, mpi, program, path, scratch, n, more)
+
+
+def same_said(command):
+    alone, done = rig.run(command, rig.environment(rig.LIBDIR), seconds=SECONDS), served(READING, command)
+    if alone.returncode != 0 or not alone.stdout:
+        raise Wrong("alone it ends with %s: %s" % (alone.returncode, alone.stderr[-400:]))
+    if (done.returncode, done.stderr) != (0, alone.stderr):
+        raise Wrong("ends with %s and says %r" % (done.returncode, done.stderr[-400:]))
+    if done.stdout != alone.stdout:
+        raise Wrong("differs: %s" % [pair for pair in zip(alone.stdout.splitlines(), done.stdout.splitlines()) if pair[0] != pair[1]][:3])
+
+
+def changed_files(program, scratch, fmt):
+    for spec in (READING, "groups=0"):
+        done = served(spec, [program, "changes", scratch / "changes.nc", fmt])
+        if (done.returncode, done.stdout, done.stderr) != (0, "ended\n", ""):
+            raise Wrong("with %s it ends with %s and says %r %r" % (spec, done.returncode, done.stdout[-400:], done.stderr[-400:]))
+
+
+def killed_reader(program, path):
+    """The program reads on by itself, gets the same values, and says so once."""
+    words = [rig.ZONDA, "run", "--servers", "groups=1,read=on", "--", program, "walk", path, "60"]
+    child = subprocess.Popen(list(map(str, words)), env=rig.environment(rig.LIBDIR), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        if child.stdout.readline() != "begun\n":
+            raise Wrong("it does not begin")
+        os.kill(next(pid for pid, words in children_of(child.pid) if b"--group" in words), signal.SIGKILL)
+        said, wrong = child.communicate(timeout=SECONDS)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    if said != "ended\n" or wrong.count("the program reads by itself now") != 1:
+        raise Wrong("says %r and %r" % (said, wrong))
+
+
+def killed_reading_client(program, path):
+    """Another client of the same file is served on, and the server ends."""
+    script = '"$0" walk "$1" 100000 >/dev/null & "$0" walk "$1" 3; kill -9 $!; "$0" walk "$1" 3'
+    done = served("groups=1,read=on", ["sh", "-c", script, program, path])
+    if (done.returncode, done.stdout, done.stderr) != (0, 2 * "begun\nended\n", ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-400:], done.stderr[-400:]))
+
+
+def read_ahead(program, path, scratch):
+    """A server finds steps of a walk read ahead: so its recording says."""
+    for old in scratch.glob("trace-*"):
+        old.unlink()
+    done = served("groups=1,read=on", [program, "walk", path, "40"], rig.environment(rig.LIBDIR, ZONDA_TRACE=scratch / "trace-%p"))
+    if (done.returncode, done.stdout) != (0, "begun\nended\n"):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-400:]))
+    found = []
+    for trace in scratch.glob("trace-*"):
+        rig.must([rig.ZONDA, "trace", "--chrome", scratch / "trace.json", trace], rig.environment(rig.LIBDIR))
+        found += [event for event in json.loads((scratch / "trace.json").read_text())["traceEvents"] if event["name"] == "read found"]
+    # Of 240 that can be. How many depends on who is sooner.
+    if not found:
+        raise Wrong("no get was found")
+
+
+def copied_by_reference(path, scratch):
+    copies = []
+    for way in ("direct", "served"):
+        copy, env = scratch / ("copy-%s.nc" % way), rig.environment(rig.LIBDIR)
+        command = [rig.tool("nccopy"), "-k", "netCDF-4", "-d", "1", path, copy]
+        done = rig.run(command, env, seconds=SECONDS) if way == "direct" else served(READING, command, env)
+        if done.returncode != 0:
+            raise Wrong("%s: ends with %s and says %r" % (way, done.returncode, done.stderr))
+        copies.append(copy)
+    alike(*copies)
+
+
+def reading_ranks(launch, mpi, program, path, scratch, n, more):
+    env = launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
+    alone = rig.must(launch.command(mpi, n, [program, path]), env, seconds=SECONDS)
+    if more:
+        groups = int(more.split("groups=")[1][0])
+        done = rig.run(launch.command(mpi, n + groups, [program, path, "servers", more]), env, seconds=SECONDS)
+    else:
+        done = served(READING, launch.command(mpi, n, [program, path]), env)
+    if (done.returncode, done.stdout) != (0, alone):
+        raise Wrong("ends with %s and says %r %r, alone %r" % (done.returncode, done.stdout[-500:], done.stderr[-500:], alone))
+
+
 def main():
-    parts = {"lives": lives, "model": model, "ranks": ranks, "extra": extra, "seen": seen.seen}
+    parts = {"lives": lives, "model": model, "ranks": ranks, "extra": extra, "reading": reading, "seen": seen.seen}
     p = rig.parser(__doc__, seed=1, parts=dict.fromkeys(parts, rig.QUICK))
     options, counts = rig.arguments(p), rig.Counts()
     rig.two_libraries()

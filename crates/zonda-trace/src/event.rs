@@ -125,6 +125,8 @@ kinds! {
     /// `offset` how many others.
     Exchange = 113 "exchange of runs",
 
+    /// Instant: an I/O server had the values of a get, `bytes`, when a client asked for them: read for another client, or, where `code` is 1, read ahead.
+    ReadFound = 120 "read found",
     /// Span: a client of I/O servers handed a call over, `name`, in which it may have waited for room; `bytes` are those of its values.
     ServerTell = 128 "handed over",
     /// Span: a client of I/O servers asked something, `name`, and waited for the answer; `bytes` as above.

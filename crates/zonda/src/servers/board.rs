@@ -11,6 +11,7 @@ use zonda_team::spread::{self, Mesh, TeamName, Watcher};
 
 use super::members::{self, Others, Word};
 use super::queue::Load;
+use super::reading::Readings;
 use super::team::Team;
 use super::watch::Watch;
 
@@ -30,6 +31,8 @@ pub(super) struct Board {
     mesh: Option<Arc<Mesh>>,
     /// For those who look.
     pub(super) watch: Watch,
+    /// Files that are read for clients.
+    pub(super) readings: Readings,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +49,8 @@ struct State {
 impl Board {
     pub(super) fn new(mesh: Option<Arc<Mesh>>) -> Board {
         let state = Mutex::ranked(Rank::Files, State::default());
-        Board { state, changed: Condvar::new(), mesh, watch: Watch::new() }
+        let (changed, watch, readings) = (Condvar::new(), Watch::new(), Readings::new());
+        Board { state, changed, mesh, watch, readings }
     }
 
     pub(super) fn begin_close(&self, path: &Path) {

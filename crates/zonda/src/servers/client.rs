@@ -39,7 +39,7 @@ pub(super) struct Servers {
 }
 
 /// The servers that there are; `None` where there are none.
-fn servers() -> Result<Option<Servers>> {
+pub(super) fn servers() -> Result<Option<Servers>> {
     let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
         return Ok(extra_ranks::servers());
     };
@@ -67,7 +67,7 @@ fn goes_to_servers(options: &CreateOptions) -> bool {
 }
 
 /// The connection to a server, which is made where there is none.
-fn connection(server: &Address) -> Result<Arc<Connection>> {
+pub(super) fn connection(server: &Address) -> Result<Arc<Connection>> {
     let mut connections = CONNECTIONS.lock();
     let connections = connections.get_or_insert_default();
     // Those of the process that this one was forked from are not for this one.
@@ -151,7 +151,7 @@ fn created(
     Ok(Arc::new(ServerLine { connection, file }))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path)
         .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc_enoent())).into())
 }
@@ -243,6 +243,7 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
 
 /// Drops the connections to some servers, which go.
 pub(super) fn forget(servers: &[Address]) {
+    super::reading::forget(servers);
     let mut connections = CONNECTIONS.lock();
     if let Some(connections) = connections.as_mut() {
         connections.retain(|server, _| !servers.contains(server));

@@ -13,7 +13,7 @@ use zonda_trace::{Args, EventKind};
 use super::memory_way::MemoryWay;
 use super::message_way::MessageWay;
 use super::watch::word;
-use super::way::{Address, Fill, Way, of_system, other_version};
+use super::way::{Address, Came, Fill, Way, of_system, other_version};
 use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
 use crate::error::Result;
 
@@ -123,6 +123,28 @@ impl Connection {
         }
     }
 
+    /// The same for elements, which go to `room` where they are as many bytes as it has. An error says that the server cannot be asked.
+    pub(super) fn ask_for_values(&self, file: u64, what: What, room: &mut [u8]) -> Result<Asked> {
+        let _alone = self.asking.lock();
+        let head = FrameHead { file, is_asked: true, has_more: false, what };
+        self.send(&head, 0, &mut |_| Ok(()))?;
+        loop {
+            let Some((bytes, came)) = self.way.message_into(room)? else { continue };
+            match wire::decode(&bytes) {
+                Some(Notice::Reply { outcome, .. }) => return Ok(Asked::of(outcome, came, room)),
+                Some(Notice::Failure { file, error }) => self.note_failure(file, error),
+                _ => return Err(other_version()),
+            }
+        }
+    }
+
+    /// Tells that a file that was opened for reading is read no more.
+    pub(super) fn tell_close(&self, file: u64) -> Result<()> {
+        let what = What::Call(Call::Close.into());
+        let head = FrameHead { file, is_asked: false, has_more: false, what };
+        self.send(&head, 0, &mut |_| Ok(()))
+    }
+
     fn note_failure(&self, file: u64, error: SentError) {
         self.failures.lock().entry(file).or_insert(error);
     }
@@ -151,6 +173,31 @@ impl Connection {
             self.n_seen.store(n_news, Ordering::Release);
         }
         failure.map(|error| error.error())
+    }
+}
+
+/// What became of a question for elements.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) outcome: Outcome,
+    /// The elements are in the room that was given, and not in the outcome.
+    pub(super) is_in_room: bool,
+}
+
+impl Asked {
+    fn of(outcome: Outcome, came: Came, room: &mut [u8]) -> Asked {
+        let Outcome::Done { out_of_range, values, shape } = outcome else {
+            return Asked { outcome, is_in_room: false };
+        };
+        let came = match came {
+            Came::Nothing => Came::of(values, room),
+            came => came,
+        };
+        let (values, is_in_room) = match came {
+            Came::Apart(values) => (values, false),
+            Came::InRoom | Came::Nothing => (Vec::new(), true),
+        };
+        Asked { outcome: Outcome::Done { out_of_range, values, shape }, is_in_room }
     }
 }
 

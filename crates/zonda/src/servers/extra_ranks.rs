@@ -389,7 +389,10 @@ mod tests {
         let layout = |text: &str| text.parse::<Layout>();
         let plain = layout("groups=2, size=3,out_*=1").unwrap();
         assert_eq!((plain.spec.groups, plain.spec.size, plain.by_messages), (2, 3, false));
-        assert!(layout("way=messages").unwrap().by_messages);
+        assert!(
+            layout("way=messages").unwrap().by_messages
+                && layout("read=on,size=1").unwrap().spec.read
+        );
         assert_eq!(layout("groups=0,way=auto").unwrap().spec.groups, 0);
         for wrong in ["groups=x", "way=x", "way=auto,way=messages", "group=2"] {
             assert!(layout(wrong).is_err(), "{wrong}");

@@ -11,7 +11,7 @@ use zonda_shared::{Channel, Happened};
 
 use super::board::Board;
 use super::connection::notice_of;
-use super::memory_way::values_of;
+use super::memory_way::values_in;
 use super::wire::{self, Hello, Notice, Outcome};
 
 /// Calls, and the bytes of their values.
@@ -164,7 +164,7 @@ impl Watcher {
                     Some(Notice::Reply { outcome, .. }) => {
                         let reply = outcome.reply().map_err(io::Error::other)?;
                         let values = match memory {
-                            Some(memory) => values_of(memory).map_err(io::Error::other)?,
+                            Some(memory) => values_in(&memory.into()).map_err(io::Error::other)?,
                             None => reply.values,
                         };
                         let look = wire::decode::<ServerLook>(&values);
@@ -213,7 +213,7 @@ mod tests {
         let socket = folder.path().join("0");
         let (is_over, is_ready) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let serve = || serve(&socket, &is_over, || is_ready.store(true, Ordering::Release));
+            let serve = || serve(&socket, 1, &is_over, || is_ready.store(true, Ordering::Release));
             let serves =
                 worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, serve).unwrap();
             while !is_ready.load(Ordering::Acquire) {

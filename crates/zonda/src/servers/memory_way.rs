@@ -1,7 +1,6 @@
 //! The way to a server on the same node: frames go through a ring in memory that both have, what is rare over a socket.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use zonda_model::{Answer, NcError};
 use zonda_runtime::memory;
 use zonda_shared::{Channel, Frame, Happened, Ring};
 
-use super::way::{Fill, Message, Way, gone, of_system, other_version};
+use super::way::{Came, Fill, Message, Way, gone, of_system, other_version};
 use super::wire::{self, Hello, Notice};
 use crate::error::Result;
 use crate::tuning::{
@@ -153,6 +152,25 @@ impl Way for MemoryWay {
     }
 
     fn message(&self, is_patient: bool) -> Result<Option<Message>> {
+        let Some((bytes, memory)) = self.receive(is_patient)? else { return Ok(None) };
+        Ok(Some((bytes, memory.map(|memory| values_in(&memory)).transpose()?)))
+    }
+
+    fn message_into(&self, room: &mut [u8]) -> Result<Option<(Vec<u8>, Came)>> {
+        let Some((bytes, memory)) = self.receive(true)? else { return Ok(None) };
+        let Some(memory) = memory else { return Ok(Some((bytes, Came::Nothing))) };
+        let len = memory.metadata().map_err(|error| of_system(&error))?.len();
+        if len != room.len() as u64 {
+            return Ok(Some((bytes, Came::Apart(values_in(&memory)?))));
+        }
+        memory.read_exact_at(room, 0).map_err(|error| of_system(&error))?;
+        Ok(Some((bytes, Came::InRoom)))
+    }
+}
+
+impl MemoryWay {
+    /// The next message, with memory that it brought.
+    fn receive(&self, is_patient: bool) -> Result<Option<(Vec<u8>, Option<File>)>> {
         let happened = match is_patient {
             true => {
                 // A server that dozes would look later.
@@ -164,17 +182,13 @@ impl Way for MemoryWay {
         match happened.map_err(|error| of_system(&error))? {
             None => Ok(None),
             Some(Happened::Ended) => Err(gone()),
-            Some(Happened::Message(bytes, None)) => Ok(Some((bytes, None))),
-            Some(Happened::Message(bytes, Some(memory))) => {
-                Ok(Some((bytes, Some(values_of(memory)?))))
-            }
+            Some(Happened::Message(bytes, memory)) => Ok(Some((bytes, memory.map(File::from)))),
         }
     }
 }
 
 /// The bytes of memory that came with a message.
-pub(super) fn values_of(memory: OwnedFd) -> Result<Vec<u8>> {
-    let memory = File::from(memory);
+pub(super) fn values_in(memory: &File) -> Result<Vec<u8>> {
     let len = memory.metadata().map_err(|error| of_system(&error))?.len();
     let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
     let mut values = zonda_model::memory::filled(len, 0)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +19,7 @@ use super::buffers::{Buffers, Bytes};
 use super::connection::notice_of;
 use super::look;
 use super::queue::{Load, Queue, Waiting};
+use super::reading::SessionReads;
 use super::team::Team;
 use super::watch::{ClientWatch, FileWatch};
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
@@ -45,6 +47,12 @@ impl Client {
     fn wait(&self) {
         // What it says is that it has told a call.
         let _ = self.channel.wait(self.process.as_ref(), true);
+    }
+
+    /// Says something to the client, and may show it some memory.
+    pub(super) fn send(&self, message: &[u8], memory: Option<BorrowedFd<'_>>) {
+        // A client that is gone needs no message.
+        let _ = self.channel.send(message, memory);
     }
 
     /// Answers what was asked.
@@ -94,6 +102,7 @@ struct Session {
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
     pieces: HashMap<u64, Vec<u8>>,
+    reads: SessionReads,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -145,6 +154,7 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         buffers: Buffers::new(SERVER_SPARE_BYTES),
         files: HashMap::new(),
         pieces: HashMap::new(),
+        reads: SessionReads::default(),
         threads: Vec::new(),
     };
     N_CLIENTS.fetch_add(1, Ordering::Relaxed);
@@ -210,6 +220,12 @@ impl Session {
         }
         match what {
             What::Create(creation) => self.create(file, creation),
+            What::Read(opening) => {
+                self.reads.open(file, &opening, &self.board.readings, &self.client);
+            }
+            What::Call(told) if self.reads.has(file) => {
+                self.reads.call(file, &told, &self.board.readings, &self.client);
+            }
             What::Settle { path } => {
                 let path = path.map(|path| {
                     PathBuf::from(

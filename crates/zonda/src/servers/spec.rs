@@ -12,6 +12,8 @@ pub struct ServersSpec {
     pub groups: usize,
     /// How many servers a group has.
     pub size: usize,
+    /// Whether servers read, too.
+    pub read: bool,
     /// Patterns of file names, each with the number of a group, from 1. The first one that fits decides.
     patterns: Vec<(String, usize)>,
 }
@@ -25,7 +27,7 @@ const TABLE: &str = "servers";
 
 impl Default for ServersSpec {
     fn default() -> ServersSpec {
-        ServersSpec { groups: 1, size: 1, patterns: Vec::new() }
+        ServersSpec { groups: 1, size: 1, read: false, patterns: Vec::new() }
     }
 }
 
@@ -33,9 +35,20 @@ impl FromStr for ServersSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ServersSpec, String> {
-        let (mut groups, mut size, mut patterns) = (None, None, Vec::new());
+        let (mut groups, mut size, mut read, mut patterns) = (None, None, None, Vec::new());
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.rsplit_once('=').unwrap_or((pair, ""));
+            if key == "read" {
+                let is_on = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(format!("{pair}: known are read=on and read=off")),
+                };
+                if read.replace(is_on).is_some() {
+                    return Err(format!("{pair}: read is given twice"));
+                }
+                continue;
+            }
             let number = value.parse::<usize>().map_err(|_| format!("{pair}: no number"))?;
             let (given, least) = match key {
                 "groups" => (&mut groups, 0),
@@ -46,7 +59,7 @@ impl FromStr for ServersSpec {
                 }
                 _ => {
                     return Err(format!(
-                        "{pair}: known are groups=N, size=N, and patterns of file names as out_*=N or run.nc=N"
+                        "{pair}: known are groups=N, size=N, read=on, and patterns of file names as out_*=N or run.nc=N"
                     ));
                 }
             };
@@ -66,13 +79,16 @@ impl FromStr for ServersSpec {
         if let Some((pattern, group)) = wrong {
             return Err(format!("{pattern}={group}: groups have the numbers 1 to {groups}"));
         }
-        Ok(ServersSpec { groups, size, patterns })
+        Ok(ServersSpec { groups, size, read: read.unwrap_or(false), patterns })
     }
 }
 
 impl fmt::Display for ServersSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "groups={},size={}", self.groups, self.size)?;
+        if self.read {
+            f.write_str(",read=on")?;
+        }
         self.patterns.iter().try_for_each(|(pattern, group)| write!(f, ",{pattern}={group}"))
     }
 }
@@ -156,6 +172,8 @@ mod tests {
         let numbers = |text: &str| spec(text).map(|spec| (spec.groups, spec.size));
         assert_eq!(numbers("groups=2,size=3"), Ok((2, 3)));
         assert_eq!(numbers(""), Ok((1, 1)));
+        let reading = spec("read=on,groups=2").unwrap();
+        assert!(reading.read && reading.to_string().parse() == Ok(reading));
         assert_eq!(numbers("size=4, groups=64"), Ok((64, 4)));
         assert_eq!(numbers("groups=0,out_*=7"), Ok((0, 1)));
         for (wrong, why) in [
@@ -166,7 +184,7 @@ mod tests {
             ("size=0", "size is a number from 1 to 64"),
             ("groups=64,size=5", "320 servers"),
             ("groups=1,groups=2", "groups is given twice"),
-            ("group=2", "group=2: known are groups=N, size=N, and patterns"),
+            ("group=2", "group=2: known are groups=N, size=N, read=on, and patterns"),
             ("groups=2,out_*=3", "out_*=3: groups have the numbers 1 to 2"),
             ("*.nc=0", "*.nc=0: groups have the numbers 1 to 1"),
             ("*.nc", "*.nc: no number"),

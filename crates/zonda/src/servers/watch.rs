@@ -266,6 +266,7 @@ impl Drop for Gathering {
 pub(super) fn word(what: &What) -> &'static str {
     match what {
         What::Create(_) => "create",
+        What::Read(_) => "read",
         What::Call(told) => told.call.word(),
         What::Settle { .. } => "settle",
         What::Load => "load",
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_what_was_taken_and_is_not_done() {
-        let (board, load) = (Board::new(), Arc::new(Load::new()));
+        let (board, load) = (Board::new(None), Arc::new(Load::new()));
         let client = board.watch.client(77, &load);
         let ranks = RankOf { team: [1, 2], rank: 3, size: 4 };
         let one = board.watch.file(&client, Path::new("/a.nc"), Some(ranks));

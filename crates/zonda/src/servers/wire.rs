@@ -11,6 +11,7 @@ use zonda_model::{Answer, NcError};
 use zonda_parallel::Hints;
 use zonda_served::{Reply, Told};
 
+use super::reading::ReadOpening;
 use crate::error::Result;
 use crate::open::CreateOptions;
 
@@ -97,6 +98,8 @@ pub(super) struct FrameHead {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum What {
     Create(Creation),
+    /// Opens a file for reading; gets and the last call come as [`What::Call`].
+    Read(ReadOpening),
     Call(Told),
     /// Is answered when no file at this path, or at any, is being written: see [`settle`](super::settle).
     Settle {

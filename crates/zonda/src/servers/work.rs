@@ -139,7 +139,7 @@ impl FileWork {
 }
 
 /// A call of the engine, of which a panic is an error: the client waits for what becomes of it.
-fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     // What the panic was is on standard error.
     let why = "bug in Zonda: an I/O server panicked in a call";
     let panicked = |_| Err(Error::because(NcError::Internal, why));

@@ -88,6 +88,7 @@ impl ChromeWriter {
             | EventKind::Close
             | EventKind::QueueAccept
             | EventKind::ChunkHit
+            | EventKind::ReadFound
             | EventKind::ReadMore
             | EventKind::WriteMore => json!({"ph": "i", "s": "t",
                 "name": name(kind, event, names), "cat": category(kind), "pid": self.pid,

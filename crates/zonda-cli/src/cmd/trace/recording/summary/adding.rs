@@ -136,9 +136,10 @@ impl ProcessSummary {
                 self.served(kind, names.word(event.name).unwrap_or("a call"), event);
             }
             EventKind::Hint => self.hint(event, names),
-            EventKind::ChunkHit | EventKind::Commit | EventKind::Exchange => {
-                self.stages.entry(kind.text()).or_default().add(event)
-            }
+            EventKind::ChunkHit
+            | EventKind::Commit
+            | EventKind::Exchange
+            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
