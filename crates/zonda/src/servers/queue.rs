@@ -171,10 +171,10 @@ impl Queue {
     }
 
     /// Adds a call; gives it back where none are carried out any more.
-    pub(super) fn push(&self, call: Waiting) -> Result<(), Waiting> {
+    pub(super) fn push(&self, call: Waiting) -> Option<Waiting> {
         let mut state = self.state.lock();
         if state.is_over {
-            return Err(call);
+            return Some(call);
         }
         self.load.add(call.memory_bytes());
         if call.is_asked {
@@ -183,7 +183,7 @@ impl Queue {
         state.calls.push_back(call);
         drop(state);
         self.changed.notify_all();
-        Ok(())
+        None
     }
 
     /// No call is carried out any more. Gives those that waited, and why, where it is not the client who ended.

@@ -273,7 +273,7 @@ impl Session {
                 {
                     return Ok(());
                 }
-                if let Err(call) = to.queue.push(call) {
+                if let Some(call) = to.queue.push(call) {
                     to.watch.let_go(call.values.len());
                     self.client.refuse(file, &call, None);
                     // The thread of a file that is over closes it no more.

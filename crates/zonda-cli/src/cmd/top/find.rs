@@ -47,12 +47,17 @@ pub(super) fn servers(folder: Option<&Path>) -> Vec<FoundServer> {
             FoundServer { name, socket, pid }
         })
         .collect();
-    // server10 behind server9.
     servers.sort_by_cached_key(|server| {
         let parent = server.socket.parent().map(Path::to_owned);
-        (parent, server.name.len(), server.name.clone())
+        (parent, numbers(&server.name), server.name.clone())
     });
     servers
+}
+
+/// Of a group and of a member of it: server10 comes behind server2.3.
+fn numbers(name: &str) -> Vec<u64> {
+    let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    digits.split('.').filter_map(|part| part.parse().ok()).collect()
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -120,7 +125,7 @@ mod tests {
         let _there = ["10.1", "1.1", "2.1", "2.2", "2.2.members"].map(listens);
         let found = servers(Some(folder.path()));
         let names: Vec<_> = found.iter().map(|server| &server.name[..]).collect();
-        assert_eq!(names, ["server1", "server2", "server10", "server2.2"]);
+        assert_eq!(names, ["server1", "server2", "server2.2", "server10"]);
         assert!(found.iter().all(|server| server.pid.is_none()));
         assert!(servers(Some(&folder.path().join("nowhere"))).is_empty());
     }

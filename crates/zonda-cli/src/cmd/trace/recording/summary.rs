@@ -290,9 +290,10 @@ impl ProcessSummary {
         self.queue.most_jobs = self.charts.queue_jobs.most;
     }
 
-    /// Whether it is an I/O server.
+    /// Whether it is an I/O server, one among the ranks of a program included.
     pub(super) fn is_server(&self) -> bool {
-        self.role.as_deref().is_some_and(|role| role.starts_with("server"))
+        let is_called_so = self.role.as_deref().is_some_and(|role| role.starts_with("server"));
+        is_called_so || !self.served.taken.is_empty()
     }
 
     /// What it is called beside others.

@@ -130,14 +130,14 @@ fn served(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
         )?;
     }
     let ServedSummary { queued, gathered, .. } = served;
-    if queued.count > 0 {
+    if let Some(mean_ns) = queued.ns.checked_div(queued.count) {
         writeln!(
             out,
             "\nqueue: at most {} bytes waited, {} s after the server began; a call waited {} s on average and {} s at most, \
              of all this time {} s for calls of other ranks; in {} s no more was taken from a client, since too much waited",
             grouped(queue.most_bytes),
             seconds(queue.most_bytes_ns),
-            seconds(queued.ns / queued.count),
+            seconds(mean_ns),
             seconds(queued.most_ns),
             seconds(gathered.ns),
             seconds(queue.blocked.ns)

@@ -153,6 +153,7 @@ fn clients_and_servers() {
     assert_eq!((taken["put"].bytes, taken["close"].count, taken_from[&7].bytes), (100, 1, 100));
     assert_eq!((queued.count, gathered.ns, carried_out["put"].ns), (1, 5, 5));
     assert_eq!(ServedSummary::whole(taken).count, 2);
+    assert!(found.is_server(), "also one that is called by its rank");
     assert_eq!(found.waits["wait: I/O server"].count, 1);
     assert!(!found.charts.carried_out.is_empty() && !found.charts.gathered.is_empty());
 }
