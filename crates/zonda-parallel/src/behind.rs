@@ -223,7 +223,7 @@ impl ParallelFile {
             return Ok(());
         }
         let rounds: Vec<Unplaced> = self.behind.unplaced.drain(..n).collect();
-        let (mut heads, mut all, mut own) = (Vec::with_capacity(n), Vec::new(), Vec::new());
+        let (mut heads, mut all, mut own) = (Vec::new(), Vec::new(), Vec::new());
         for Unplaced { put, chunks, own: own_of_round } in rounds {
             let (filtered, counted) = self.filtered_behind(&chunks, own_of_round)?;
             heads.push((put, chunks.len(), filtered.len(), counted));
