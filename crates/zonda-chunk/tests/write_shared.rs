@@ -139,3 +139,52 @@ fn what_does_not_fit_is_refused() {
     writer.is_stored(id, &[0, 0], true);
     assert_eq!(writer.pending_bytes(), 0);
 }
+
+/// Chunks that were taken out go through their filters to what those become that stay, and can come back.
+#[test]
+fn detached_chunks_are_filtered_as_others_and_come_back() {
+    let (storage, table) = (Arc::new(Memory::new()), Arc::new(written::Table::default()));
+    let (mut writer, id) = writer(&storage, &table);
+    let all = elements([0, 0], [7, 10], [1, 1]);
+    let slab = Hyperslab { start: &[0, 0], count: &[7, 10], stride: None };
+    let of = SlabElements { extent: &EXTENT, slab, bytes: &all };
+    let keys = keys(0, 1);
+    let whole: Vec<ToFilter<'_>> = keys.iter().map(|key| ToFilter::Whole(id, key, &of)).collect();
+    let expected = writer.filter(&whole).unwrap().into_iter().map(Option::unwrap);
+    let expected: Vec<(u32, Vec<u8>)> = expected.map(|chunk| (chunk.mask, chunk.bytes)).collect();
+    let bytes = |writer: &mut ChunkWriter, chunks: &[ToFilter<'_>]| -> Vec<(u32, Vec<u8>)> {
+        let detached = writer.detach(chunks).unwrap();
+        assert_eq!(detached.n_bytes(), 24 * chunks.len() as u64);
+        let filtered = detached.filter().into_iter();
+        filtered.map(|chunk| chunk.map(|chunk| (chunk.mask, chunk.bytes)).unwrap()).collect()
+    };
+    assert_eq!(bytes(&mut writer, &whole), expected);
+    assert_eq!(writer.pending_bytes(), 0);
+    let parts: Vec<HeldPart<'_>> =
+        keys.iter().map(|key| HeldPart { key, is_covered: true }).collect();
+    let held: Vec<ToFilter<'_>> = keys.iter().map(|key| ToFilter::Held(id, key)).collect();
+    // What is not here is refused, and all others stay.
+    writer.hold(id, &of, &parts[1..], false).unwrap();
+    let waiting = writer.pending_bytes();
+    assert!(matches!(writer.detach(&held), Err(ChunkError::Request { .. })));
+    assert_eq!(writer.pending_bytes(), waiting);
+    writer.hold(id, &of, &parts[..1], false).unwrap();
+    let waiting = writer.pending_bytes();
+    assert_eq!(bytes(&mut writer, &held), expected);
+    assert!(writer.pending_bytes() == 0 && keys.iter().all(|key| !writer.holds(id, key)));
+    // One that comes back is complete, also at the edge, and gets elements as before.
+    let edge = [2, 2];
+    let mut chunk = vec![9; 24];
+    for (row, to) in chunk.chunks_mut(8).enumerate().take(1) {
+        to[..4].copy_from_slice(&elements([6 + row, 8], [1, 2], [1, 1]));
+    }
+    writer.hold_again(id, &edge, chunk);
+    assert!(writer.is_complete(id, &edge) && writer.pending_bytes() == waiting / 9);
+    let kept = writer.filter(&[ToFilter::Held(id, &edge)]).unwrap().remove(0).unwrap();
+    assert_eq!((kept.mask, kept.bytes), expected[8]);
+    writer.hold(id, &of, &parts[8..], false).unwrap();
+    assert!(writer.is_complete(id, &edge));
+    // Another length is none of its chunks.
+    writer.hold_again(id, &[0, 0], vec![0; 23]);
+    assert!(!writer.holds(id, &[0, 0]));
+}

@@ -64,7 +64,7 @@ impl ChunksBehind {
     }
 
     /// Whether there are more than each rank should have a list of.
-    pub(crate) fn are_too_many(&self) -> bool {
+    fn are_too_many(&self) -> bool {
         self.n_keys > MOST_BEHIND_CHUNKS
     }
 
@@ -223,7 +223,7 @@ impl ParallelFile {
             return Ok(());
         }
         let rounds: Vec<Unplaced> = self.behind.unplaced.drain(..n).collect();
-        let (mut heads, mut all, mut own) = (Vec::with_capacity(n), Vec::new(), Vec::new());
+        let (mut heads, mut all, mut own) = (Vec::new(), Vec::new(), Vec::new());
         for Unplaced { put, chunks, own: own_of_round } in rounds {
             let (filtered, counted) = self.filtered_behind(&chunks, own_of_round)?;
             heads.push((put, chunks.len(), filtered.len(), counted));
@@ -322,6 +322,14 @@ impl ParallelFile {
             self.settle(call)?;
         }
         Ok(true)
+    }
+
+    /// The same, if there are more of them than each rank should have a list of.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn settle_too_many_behind(&mut self, call: &'static str) -> Result<()> {
+        if self.behind.are_too_many() { self.settle_behind(call).map(drop) } else { Ok(()) }
     }
 
     /// Before ranks put to chunks of a variable: chunks of earlier puts among them are in the file, or wait with their owners.

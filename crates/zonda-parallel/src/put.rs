@@ -234,9 +234,9 @@ impl ParallelFile {
         self.enter_behind(!numbers[PENDING])?;
         // What takes places before this put does has to come after the puts before it.
         let has_others = has_noted > 0 || numbers[KEPT] != 0 || self.has_unplaced_or_unfilled();
-        let is_full = numbers[SHORT] != 0 || self.behind.are_too_many();
-        let n_filtered = if has_others || is_full { u64::MAX } else { !numbers[FILTERED] };
-        self.place_behind(CALL, n_filtered)?;
+        let is_forced = has_others || numbers[SHORT] != 0;
+        self.place_behind(CALL, if is_forced { u64::MAX } else { !numbers[FILTERED] })?;
+        self.settle_too_many_behind(CALL)?;
         let bounds = self.bounds(var, &numbers)?;
         if numbers[ALONE] != 0 || self.notes.unsettled.keeps_waiting(&bounds) {
             self.settle(CALL)?;

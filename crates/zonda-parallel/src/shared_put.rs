@@ -205,6 +205,7 @@ impl ParallelFile {
             if n_rounds > 0 {
                 // Of one put no more than a round has no places.
                 self.place_behind(put.call, u64::MAX)?;
+                self.settle_too_many_behind(put.call)?;
             }
             n_rounds += 1;
             self.put_round(put, round, std::mem::replace(failed, Ok(())))?;

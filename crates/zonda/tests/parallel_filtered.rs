@@ -10,11 +10,11 @@ use std::sync::Arc;
 use zonda::team::{Team, threads};
 use zonda::{
     CreateOptions, Dataset, Endianness, FilterSpec, Format, Hyperslab, MemType, NcError,
-    OpenOptions, Reserve, StorageRequest, VarId, VarRef,
+    OpenOptions, Reserve, StorageRequest, VarId, VarRef, WriteBehind,
 };
 use zonda_testkit::{Rng, by};
 
-use way::Way;
+use way::write_behind_of;
 
 const SIZES: [usize; 7] = [1, 2, 3, 4, 7, 12, 16];
 /// With write-behind.
@@ -72,8 +72,18 @@ enum Writer<'a> {
     Of(&'a threads::Threads, Way),
 }
 
-const DIRECT: Way = Way { is_queued: false, syncs: false };
-const QUEUED: Way = Way { is_queued: true, syncs: false };
+/// Whether puts of ranks return before their chunks are stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Direct,
+    Queued,
+}
+
+impl Way {
+    fn of_rank(self, rank: usize) -> Option<WriteBehind> {
+        (self == Way::Queued).then(|| write_behind_of(rank))
+    }
+}
 
 impl Writer<'_> {
     fn rank(&self) -> (usize, usize) {
@@ -181,7 +191,7 @@ fn records_are_the_bytes_of_one_process() {
         let of = |sizes: &[usize], way: Way| -> Vec<(usize, Way)> {
             sizes.iter().map(|&size| (size, way)).collect()
         };
-        let ways = [of(&SIZES, DIRECT), of(&QUEUED_SIZES, QUEUED)].concat();
+        let ways = [of(&SIZES, Way::Direct), of(&QUEUED_SIZES, Way::Queued)].concat();
         for division in DIVISIONS {
             for &(size, way) in &ways {
                 let live = |team: &threads::Threads| {
@@ -379,7 +389,7 @@ fn try_programs(seeds: std::ops::Range<u64>, sizes: &[usize], queued_sizes: &[us
     for seed in seeds {
         let program = program(&mut Rng::new(seed), by(24, 80));
         carry_out(&Writer::Alone, &alone, &program);
-        let ways = [(sizes, DIRECT), (queued_sizes, QUEUED)];
+        let ways = [(sizes, Way::Direct), (queued_sizes, Way::Queued)];
         for (size, way) in
             ways.into_iter().flat_map(|(sizes, way)| sizes.iter().map(move |n| (*n, way)))
         {
@@ -421,7 +431,7 @@ fn chunks_through_filters_are_put_to_by_all_ranks() {
     let folder = folder();
     let path = folder.path().join("ranks.nc");
     threads::all(3, |team| {
-        let writer = Writer::Of(team, DIRECT);
+        let writer = Writer::Of(team, Way::Direct);
         write(&writer, &path, [1, 6, 18], Division::Rows, 2);
         let file = writer.open(&path);
         let var = VarId(0);
@@ -468,7 +478,9 @@ fn an_abort_stores_what_waits() {
     };
     live(&Writer::Alone, &alone);
     check(&alone, 5);
-    for (size, way) in [(1, DIRECT), (3, DIRECT), (4, DIRECT), (1, QUEUED), (3, QUEUED)] {
+    for (size, way) in
+        [(1, Way::Direct), (3, Way::Direct), (4, Way::Direct), (1, Way::Queued), (3, Way::Queued)]
+    {
         threads::all(size, |team| live(&Writer::Of(team, way), &path));
         check(&path, 5);
         same(&alone, &path, &format!("{size} ranks, {way:?}"));
@@ -502,7 +514,7 @@ fn ranks_commit_where_one_process_does() {
         file.close().unwrap();
     };
     live(&Writer::Alone, &alone);
-    for (size, way) in [(1, DIRECT), (3, DIRECT), (3, QUEUED)] {
+    for (size, way) in [(1, Way::Direct), (3, Way::Direct), (3, Way::Queued)] {
         threads::all(size, |team| live(&Writer::Of(team, way), &path));
         same(&alone, &path, &format!("{size} ranks, {way:?}"));
     }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zonda::team::{Team, threads};
-use zonda::{CreateOptions, Dataset, Format, Hyperslab, MemType, Reserve, StorageRequest, VarId};
+use zonda::{
+    CreateOptions, Dataset, Format, Hyperslab, MemType, Reserve, StorageRequest, VarId,
+    WriteBehind, WriteBehindOptions,
+};
 
 /// Bytes that all threads of the process have, and the most that they had.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -57,11 +60,12 @@ const RANKS: usize = 8;
 const CHUNK: usize = 8;
 
 /// Bytes for each rank that a put of so many chunks took while it lasted, beyond what it left.
-fn taken(path: &Path, n_chunks: usize) -> usize {
+fn taken(path: &Path, n_chunks: usize, how: WriteBehind) -> usize {
     let half = CHUNK / 2;
     let found = threads::all(RANKS, |team| {
         let of_team: Arc<dyn Team> = Arc::new(team.clone());
-        let options = CreateOptions { format: Format::NetCdf4, ..CreateOptions::default() };
+        let (format, write_behind) = (Format::NetCdf4, Some(how));
+        let options = CreateOptions { format, write_behind, ..CreateOptions::default() };
         let file = Dataset::create_parallel(of_team, path, &options).unwrap();
         let y = file.def_dim(b"y", n_chunks / RANKS * 2).unwrap();
         let x = file.def_dim(b"x", RANKS * half).unwrap();
@@ -94,10 +98,18 @@ fn as_much_for_many_chunks_as_for_some() {
     let folder = tempfile::tempdir().unwrap();
     let [some, many] = [20_000, 100_000].map(|n| {
         let path = folder.path().join(format!("{n}.nc"));
-        taken(&path, n)
+        taken(&path, n, WriteBehind::Off)
     });
     eprintln!("{some} bytes of a rank for 20,000 chunks, {many} for 100,000");
     // Elements, parts that are sent, and the list of a round.
     assert!(many < some + some / 2 + (8 << 20), "{many} bytes and not {some}");
     assert!(many < 24 << 20, "{many} bytes");
+    // With write-behind ranks have lists of chunks that are not entered, which have an end, too.
+    let on = WriteBehind::On(WriteBehindOptions::default());
+    let path = folder.path().join("queued.nc");
+    let queued = taken(&path, 100_000, on);
+    eprintln!("{queued} bytes of a rank for 100,000 chunks with write-behind");
+    assert!(queued < 48 << 20, "{queued} bytes");
+    let of = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(of("queued.nc") == of("100000.nc"));
 }

@@ -1,6 +1,8 @@
 //! Random lives of files that ranks of simulated teams write together: the same program makes the same bytes for any number of
 //! ranks, and every rank reads what a plain model in memory has.
 
+#[path = "common/numbers.rs"]
+mod numbers;
 #[path = "common/way.rs"]
 mod way;
 
@@ -16,7 +18,8 @@ use zonda::{
 };
 use zonda_testkit::{Rng, by};
 
-use way::Way;
+use numbers::{default_fill, element};
+use way::write_behind_of;
 
 const FORMATS: [Format; 5] =
     [Format::Cdf1, Format::Cdf2, Format::Cdf5, Format::NetCdf4, Format::NetCdf4Classic];
@@ -80,6 +83,15 @@ struct Model {
     has_new_values: bool,
 }
 
+/// How a life goes on its ranks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Puts wait in queues of the ranks.
+    is_queued: bool,
+    /// Ranks sync before they put alone: what others put together may else come after it where puts wait.
+    syncs: bool,
+}
+
 struct Life<'a> {
     rng: Rng,
     way: Way,
@@ -115,37 +127,6 @@ impl VlenSink for Texts {
 fn value(n_put: u64, at: &[usize]) -> i32 {
     let mix = |sum: u64, n: u64| (sum ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     (at.iter().fold(mix(n_put, 7), |sum, &n| mix(sum, n as u64 + 1)) % 100) as i32
-}
-
-/// An element of a type of the file in native bytes.
-fn element(nc_type: i32, value: i32) -> Vec<u8> {
-    match nc_type {
-        1 => (value as i8).to_ne_bytes().to_vec(),
-        3 => (value as i16).to_ne_bytes().to_vec(),
-        4 => value.to_ne_bytes().to_vec(),
-        5 => (value as f32).to_ne_bytes().to_vec(),
-        6 => f64::from(value).to_ne_bytes().to_vec(),
-        7 => (value as u8).to_ne_bytes().to_vec(),
-        8 => (value as u16).to_ne_bytes().to_vec(),
-        9 => (value as u32).to_ne_bytes().to_vec(),
-        10 => i64::from(value).to_ne_bytes().to_vec(),
-        _ => (value as u64).to_ne_bytes().to_vec(),
-    }
-}
-
-/// What a number of the type is that nobody put, as a double.
-fn default_fill(nc_type: i32) -> f64 {
-    match nc_type {
-        1 => -127.0,
-        3 => -32767.0,
-        4 => -2147483647.0,
-        5 | 6 => f64::from(9.969_21e36_f32),
-        7 => 255.0,
-        8 => 65535.0,
-        9 => 4294967295.0,
-        10 => -9223372036854775806_i64 as f64,
-        _ => 18446744073709551614_u64 as f64,
-    }
 }
 
 fn read_as(kind: Kind, value: i32) -> Vec<u8> {
@@ -794,7 +775,7 @@ impl Life<'_> {
 }
 
 fn opened(team: &threads::Threads, path: &Path, way: Way) -> Dataset {
-    let write_behind = way.of_rank(team.rank());
+    let write_behind = way.is_queued.then(|| write_behind_of(team.rank()));
     let team: Arc<dyn Team> = Arc::new(team.clone());
     let options = OpenOptions { write: true, write_behind, ..OpenOptions::default() };
     Dataset::open_parallel(team, path, &options).unwrap()
@@ -823,7 +804,7 @@ fn live(
     before: Option<Model>,
 ) -> Model {
     let shared: Arc<dyn Team> = Arc::new(team.clone());
-    let write_behind = way.of_rank(team.rank());
+    let write_behind = way.is_queued.then(|| write_behind_of(team.rank()));
     let options = CreateOptions { format, write_behind, ..CreateOptions::default() };
     let is_new = before.is_none();
     let file = match is_new {

@@ -227,7 +227,11 @@ fn life_with_faults(
         vars.iter().for_each(|var| file.def_var_deflate((*var).into(), true, Some(1)).unwrap());
     }
     // What has no place yet waits for the next call of all.
-    let rest = |file: &Dataset| if is_filtered { () } else { rest(file) };
+    let rest = |file: &Dataset| {
+        if !is_filtered {
+            rest(file);
+        }
+    };
     let (mut codes, mut text) = (Vec::new(), String::new());
     let mut code = |done: Result<()>| {
         let code = done.as_ref().map_or_else(|error| error.code().code(), |()| 0);
@@ -534,7 +538,7 @@ fn ranks_say_no_more_to_each_other_of_chunks_than_without_queues() {
     // The same chunks again: both are told now.
     assert_eq!((direct_counts[1], queued_counts[1]), (4, 4));
     for put in [2, 3, 4, 6] {
-        assert!(queued_counts[put] <= direct_counts[put] - 1, "{put}: {queued_counts:?}");
+        assert!(queued_counts[put] < direct_counts[put], "{put}: {queued_counts:?}");
     }
     for (direct, queued) in direct.iter().zip(&queued) {
         let sum = |calls: &[Traffic]| calls.iter().map(|sent| sent.total().messages).sum();

@@ -1,10 +1,10 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use super::*;
 use zonda_format::{Error, VarRef};
 use zonda_model::VarId;
-use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::backend::Memory;
 use zonda_storage::{Storage, StorageError, WriteRange, forward};
 
@@ -25,7 +25,7 @@ impl DetachedChunks for Fakes {
 
     fn filter(self: Box<Self>) -> Vec<FilterResult> {
         // Nobody gives leave any more: all may.
-        self.gate.iter().for_each(|gate| drop(gate.recv()));
+        let _leave = self.gate.as_ref().map(Receiver::recv);
         let one = |byte: u8| {
             assert_ne!(byte, PANICS);
             let refused = || Error::with_text(NcError::Filter, "no");
@@ -151,7 +151,7 @@ fn what_is_given_up_is_forgotten() {
 #[derive(Debug)]
 struct Full {
     below: Memory,
-    n_refused: Mutex<usize>,
+    n_refused: AtomicUsize,
 }
 
 impl Storage for Full {
@@ -161,9 +161,9 @@ impl Storage for Full {
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        let mut left = self.n_refused.lock();
-        if let Some(rest) = left.checked_sub(1) {
-            *left = rest;
+        let one_less = |left: usize| left.checked_sub(1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.n_refused.fetch_update(set, fetch, one_less).is_ok() {
             let text = Arc::from("full");
             let (at, lost_sync, refused) = (None, false, false);
             return Err(StorageError::OfRank { rank: 0, errno: 28, at, lost_sync, refused, text });
@@ -179,7 +179,7 @@ impl Storage for Full {
 #[test]
 fn chunks_that_cannot_be_written_stay_also_in_a_queue_that_is_off_and_filters_go_on() {
     for is_on in [true, false] {
-        let n_refused = Mutex::ranked(Rank::Storage, 1);
+        let n_refused = AtomicUsize::new(1);
         let storage = Arc::new(Full { below: Memory::new(), n_refused });
         let (queue, room) = queue(Arc::<Full>::clone(&storage));
         if !is_on {
@@ -209,7 +209,7 @@ fn chunks_that_cannot_be_written_stay_also_in_a_queue_that_is_off_and_filters_go
 
 #[test]
 fn a_put_that_comes_late_is_still_the_first_that_is_not_written() {
-    let n_refused = Mutex::ranked(Rank::Storage, 1);
+    let n_refused = AtomicUsize::new(1);
     let storage = Arc::new(Full { below: Memory::new(), n_refused });
     let (queue, _) = queue(Arc::<Full>::clone(&storage));
     queue.accept(&[WriteRange { at: 0, data: b"abc" }], &put(9)).unwrap();
