@@ -141,10 +141,10 @@ impl Queue {
     }
 
     /// Adds a call; gives it back where none are carried out any more.
-    pub(super) fn push(&self, call: Waiting) -> Result<(), Waiting> {
+    pub(super) fn push(&self, call: Waiting) -> Result<(), Box<Waiting>> {
         let mut state = self.state.lock();
         if state.is_over {
-            return Err(call);
+            return Err(Box::new(call));
         }
         self.load.add(call.memory_bytes());
         if call.is_asked {
