@@ -28,7 +28,7 @@ import launch  # noqa: E402
 import rig  # noqa: E402
 
 KINDS = ("chunks", "contiguous", "records")
-HIDDEN = tuple(f"hidden-{how}{kind}" for how in ("", "columns-") for kind in KINDS)
+HIDDEN = (*(f"hidden-{how}{kind}" for how in ("", "columns-") for kind in KINDS), "hidden-deflate", "hidden-deflate-shared")
 WRITES = (*HIDDEN, *KINDS, "deflate", "deflate-shared", "deflate-alone", *(f"{how}-{kind}" for how in ("columns", "blocks") for kind in KINDS))
 # What no other library has: Debian's answers NC_EINVAL. Beside it runs what all ranks do together.
 BESIDE = {"deflate-alone": "deflate"}

@@ -149,7 +149,7 @@ done
 
 # Manual pages and completions come from the command's own description.
 "$built/zonda" man >"$scratch/zonda.1"
-for command in run info dump copy check diff recover view tune trace iod completions man; do
+for command in run info dump copy check diff recover view tune trace top iod completions man; do
     "$built/zonda" man "$command" >"$scratch/zonda-$command.1"
 done
 put "$scratch"/zonda*.1 share/man/man1

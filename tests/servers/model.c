@@ -3,7 +3,8 @@
  *   model PATH FORMAT STEPS ROWS [kill STEP]
  *
  * A model's output: four record variables of ROWS rows of 256 floats, one text. FORMAT is 1, 2, 5 or 4. Values follow from where they are. With
- * `kill` it ends itself by SIGKILL after so many steps; with MODEL_SLEEPS in its environment it sleeps so many seconds after each. Each call that fails is a line on standard output with its code, and the program goes on.
+ * `kill` it ends itself by SIGKILL after so many steps; with MODEL_SLEEPS in its environment it sleeps so many seconds after each. Each call that fails is a line on standard output with its code, and the program goes on;
+ * a put that fails is made once more.
  */
 #include <netcdf.h>
 #include <signal.h>
@@ -47,7 +48,10 @@ int main(int argc, char **argv) {
         for (int v = 0; v < 4; v++) {
             for (int i = 0; i < rows * 256; i++) values[i] = (float)(1000 * step + 10 * v + i % 7);
             size_t start[] = {(size_t)step, 0, 0}, count[] = {1, (size_t)rows, 256};
-            CHECK(nc_put_vara_float(file, vars[v], start, count, values));
+            int status = nc_put_vara_float(file, vars[v], start, count, values);
+            check(status, "nc_put_vara_float");
+            /* What went wrong with an earlier put is the error of this one, which was not taken. */
+            if (status) CHECK(nc_put_vara_float(file, vars[v], start, count, values));
         }
         size_t length = 0;
         CHECK(nc_inq_dimlen(file, dims[0], &length));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave RANK STEP] [servers SPEC]
+ *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave RANK STEP] [servers|twice SPEC]
  *
  * Ranks put rows of record variables together, 97 rows divided as they come; one variable goes through a filter, one is put by each rank alone. With
- * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF. With `servers` some ranks are I/O servers.
+ * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF. With `servers` some ranks are I/O servers; `twice` asks for them twice.
  */
 #include <mpi.h>
 #include <netcdf.h>
@@ -30,8 +30,10 @@ int main(int argc, char **argv) {
     MPI_Comm compute = MPI_COMM_WORLD;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (argc > 5 && strcmp(argv[argc - 2], "servers") == 0) {
+    int is_twice = argc > 5 && strcmp(argv[argc - 2], "twice") == 0;
+    if (is_twice || (argc > 5 && strcmp(argv[argc - 2], "servers") == 0)) {
         CHECK(nc_zonda_servers(MPI_COMM_WORLD, argv[argc - 1], &compute));
+        if (is_twice && compute != MPI_COMM_NULL) CHECK(nc_zonda_servers(compute, argv[argc - 1], &compute));
         argc -= 2;
     }
     if (compute == MPI_COMM_NULL) {

@@ -5,10 +5,13 @@
     run.py [--quick] [--long] [--only REGEX] [--parts LIST] [--seed N]
 
 lives   random lives of files (tests/async/life.c): what is printed, and the files, byte by byte
-model   a model's files, one, four and eight groups; large puts; killed programs; killed servers; a full device; other folders
-ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers; a killed rank
+model   a model's files, by one group, four, and groups of several servers; files by their names; large puts; killed programs; killed servers; a full device; other folders
+ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers, however many servers a group has; a killed rank; a killed server
 extra   servers that are ranks of the program (nc_zonda_servers): the same bytes, by memory and by messages, from C and Fortran; what is refused
+seen    traces of programs and servers, and looks at running ones (zonda trace, zonda top)
+reading servers that read (read=on): random gets, walks, ranks of MPI, tools of the reference, files that change, killed servers and clients
 """
+import json
 import os
 import re
 import shutil
@@ -22,10 +25,13 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 sys.path.insert(2, str(HERE.parent / "par"))
 import rig  # noqa: E402
+import seen  # noqa: E402
 from rig import Wrong  # noqa: E402
 
 SECONDS = 120
 FORMATS = "1254"
+# By groups, servers of a group, and names.
+SPECS = ("groups=2", "groups=1,size=3", "groups=2,size=2,x*=2")
 
 
 def served(spec, command, env=None, cwd=None):
@@ -43,10 +49,10 @@ def lives(options, counts, scratch):
     for seed in range(options.seed, options.seed + options.by(8, 60, 2000)):
         fmt = "12534"[seed % 5]
         if options.wants("life %d %s" % (seed, fmt)):
-            counts.attempt("life %d %s" % (seed, fmt), one_life, life, scratch, seed, fmt)
+            counts.attempt("life %d %s" % (seed, fmt), one_life, life, scratch, seed, fmt, SPECS[seed % len(SPECS)])
 
 
-def one_life(life, scratch, seed, fmt):
+def one_life(life, scratch, seed, fmt, spec):
     said = []
     for way in ("direct", "served"):
         folder = scratch / way
@@ -54,7 +60,7 @@ def one_life(life, scratch, seed, fmt):
         for old in folder.iterdir():
             old.unlink()
         command = [life, str(seed), fmt, "60", "x.nc"]
-        done = served("groups=2", command, cwd=folder) if way == "served" else rig.run(command, rig.environment(rig.LIBDIR), cwd=folder, seconds=SECONDS)
+        done = served(spec, command, cwd=folder) if way == "served" else rig.run(command, rig.environment(rig.LIBDIR), cwd=folder, seconds=SECONDS)
         if done.returncode != 0:
             raise Wrong("%s ends with %s: %s" % (way, done.returncode, done.stderr[-400:]))
         said.append((done.stdout, sorted(file.name for file in folder.iterdir())))
@@ -68,7 +74,7 @@ def one_life(life, scratch, seed, fmt):
 def model(options, counts, scratch):
     program = rig.compile_c(scratch / "model", HERE / "model.c")
     for fmt in FORMATS:
-        for spec in ("groups=1", "groups=4,size=1", "groups=0"):
+        for spec in ("groups=1", "groups=4,size=1", "groups=2,size=2,*.h5=1", "groups=0,other*=2"):
             for steps, rows in ((5, 40), (2, 60000)):
                 name = "model %s %s %d rows" % (fmt, spec, rows)
                 if options.wants(name) and (rows < 1000 or spec == "groups=1"):
@@ -79,11 +85,18 @@ def model(options, counts, scratch):
             counts.attempt("killed server %s" % fmt, killed_server, program, scratch, fmt)
         if options.wants("full device %s" % fmt):
             counts.attempt("full device %s" % fmt, full_device, program, scratch, fmt)
+        if options.wants("room again %s" % fmt):
+            counts.attempt("room again %s" % fmt, room_again, program, scratch, fmt)
         if options.wants("slow device %s" % fmt):
             counts.attempt("slow device %s" % fmt, slow_device, program, scratch, fmt)
     for spec in ("groups=1", "groups=2"):
         if options.wants("idle client, %s" % spec):
             counts.attempt("idle client, %s" % spec, idle_client, program, scratch, spec)
+    for spec, name, group in (("groups=3,other.*=2,*=3", "other.nc", 2), ("groups=2,size=2,o??er*=1", "other.nc", 1), ("groups=2,x.*=1,*.nc=2", "one.nc", 2)):
+        if options.wants("names %s" % spec):
+            counts.attempt("names %s" % spec, by_name, program, scratch / name, spec, group)
+    if options.wants("wrong specs"):
+        counts.attempt("wrong specs", wrong_specs)
     if options.wants("no folder"):
         counts.attempt("no folder", no_folder, program, scratch)
     if options.wants("no servers"):
@@ -128,30 +141,74 @@ def children_of(pid):
     return found
 
 
+class Running:
+    """A program with servers, of which a file is to grow to so many bytes."""
+
+    def __init__(self, spec, command, env, path, n_bytes):
+        words = [rig.ZONDA, "run", "--servers", spec, "--", *command]
+        self.path, self.n_bytes = path, n_bytes
+        path.unlink(missing_ok=True)
+        self.child = subprocess.Popen(list(map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        until = time.monotonic() + 60
+        while not (self.path.exists() and self.path.stat().st_size > self.n_bytes):
+            if time.monotonic() > until or self.child.poll() is not None:
+                self.__exit__()
+                raise Wrong("no file comes: %s" % (self.child.stderr.read()[-400:],))
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            for pid, _ in children_of(self.child.pid):
+                os.kill(pid, signal.SIGKILL)
+            self.child.kill()
+            self.child.wait()
+
+    def servers(self):
+        """The process of each server, by the name of its socket."""
+        found = {}
+        for pid, line in children_of(self.child.pid):
+            words = line.split(b"\0")
+            if b"--group" in words:
+                found[Path(words[words.index(b"--group") + 1].decode()).name] = pid
+        return found
+
+    def program(self):
+        return next(pid for pid, line in children_of(self.child.pid) if b"--group" not in line.split(b"\0"))
+
+
+def by_name(program, path, spec, group):
+    """The file is open in a server of the group that its name says, and in no other one."""
+    with Running(spec, [program, path, "5", "100000", "300"], rig.environment(rig.LIBDIR), path, 1_000_000) as running:
+        have = []
+        for name, pid in running.servers().items():
+            links = (os.readlink(link) for link in Path("/proc/%d/fd" % pid).iterdir() if os.path.islink(link))
+            if str(path) in links:
+                have.append(name)
+        if len(have) != 1 or have[0].split(".")[0] != str(group):
+            raise Wrong("servers %s have it" % have)
+
+
+def wrong_specs():
+    for spec, why in (("groups=2,out_*=3", "groups have the numbers 1 to 2"), ("size=0", "from 1 to 64"), ("group=2", "known are"), ("*.nc", "no number"), ("groups=64,size=64", "at most 256")):
+        done = served(spec, ["true"])
+        if done.returncode == 0 or why not in done.stderr:
+            raise Wrong("%s ends with %s: %r" % (spec, done.returncode, done.stderr))
+
+
 def killed_server(program, scratch, fmt):
     """The program learns of it within seconds, and its file can be read."""
     path = scratch / "other.nc"
-    path.unlink(missing_ok=True)
-    words = [rig.ZONDA, "run", "--servers", "groups=1", "--", program, path, fmt, "100000", "300"]
-    child = subprocess.Popen(list(map(str, words)), env=rig.environment(rig.LIBDIR), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        until = time.monotonic() + 60
-        while not (path.exists() and path.stat().st_size > 20_000_000):
-            if time.monotonic() > until:
-                raise Wrong("no file comes")
-            time.sleep(0.02)
-        server = next(pid for pid, words in children_of(child.pid) if b"--group" in words)
-        program_pid = next(pid for pid, words in children_of(child.pid) if b"--group" not in words)
-        os.kill(server, signal.SIGKILL)
+    with Running("groups=1", [program, path, fmt, "100000", "300"], rig.environment(rig.LIBDIR), path, 20_000_000) as running:
+        program_pid = running.program()
+        os.kill(running.servers()["1.1"], signal.SIGKILL)
         killed = time.monotonic()
-        line = child.stdout.readline().decode()
+        line = running.child.stdout.readline().decode()
         took = time.monotonic() - killed
         os.kill(program_pid, signal.SIGKILL)
-        child.communicate(timeout=60)
-    finally:
-        if child.poll() is None:
-            child.kill()
-            child.wait()
+        running.child.communicate(timeout=60)
     if "I/O server" not in line or took > 60:
         raise Wrong("after %.1f s it says %r" % (took, line))
     rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
@@ -214,11 +271,31 @@ def idle_client(program, scratch, spec):
 def full_device(program, scratch, fmt):
     """The program is told, nothing hangs, and the command says that the file is not whole."""
     path = scratch / "other.nc"
-    done = served("groups=1", [program, path, fmt, "30", "300"], rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:20+:enospc,file"))
-    if done.returncode == 0:
-        raise Wrong("ends with 0: %r" % done.stderr)
-    if " 28 " not in done.stdout and "28" not in done.stderr and "space" not in done.stderr:
-        raise Wrong("says %r and %r" % (done.stdout[-300:], done.stderr[-300:]))
+    for steps, rows in (("30", "300"), ("12", "20000")):
+        env = rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:20+:enospc,file", ZONDA_FULL_DEVICE_WAIT="3")
+        done = served("groups=1", [program, path, fmt, steps, rows], env)
+        if done.returncode == 0:
+            raise Wrong("ends with 0: %r" % done.stderr)
+        if "space" not in done.stderr or "tries again for up to 3 s" not in done.stderr:
+            raise Wrong("says %r and %r" % (done.stdout[-300:], done.stderr[-300:]))
+
+
+def room_again(program, scratch, fmt):
+    """A device that is full for a while: the program is told at most, and the file is that of a device with room."""
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, fmt, 6, 300)
+    n_told = 0
+    for number in range(1, 60, 7):
+        env = rig.environment(rig.LIBDIR, ZONDA_IO="fault:write:%d:enospc,file" % number)
+        done = served("groups=1", [program, other, fmt, "6", "300"], env)
+        calls = {line.split()[0] for line in done.stdout.splitlines()}
+        is_told = "tries again" in done.stderr
+        n_told += is_told
+        if calls - {"nc_put_vara_float", "nc_close(file)"} or (done.returncode != 0) != bool(calls) or calls and not is_told:
+            raise Wrong("write %d: ends with %s and says %r %r" % (number, done.returncode, done.stdout, done.stderr))
+        alike(one, other)
+    if not n_told:
+        raise Wrong("no device was full")
 
 
 def no_folder(program, scratch):
@@ -239,31 +316,37 @@ def no_servers(program, scratch):
 
 
 INCLUDE = rig.LIBDIR / "netcdf" / "mpi" / "include"
+RANKS = [(1, "groups=1"), (3, "groups=2"), (4, "groups=1"), (2, "size=3"), (3, "groups=2,size=2"), (4, "groups=1,size=3,other*=1")]
 
 
-def each_mpi(counts, scratch):
+def each_mpi(counts, scratch, source="ranks"):
     """Debian's MPIs, and the program for each."""
     import launch
     for mpi in launch.known()[:2]:
         if not mpi.there_is():
             counts.skip(mpi.name, "not installed")
             continue
-        program = scratch / ("ranks-" + mpi.name)
-        rig.must([mpi.compiler, "-O1", "-I", INCLUDE, "-I", rig.INCDIR, HERE / "ranks.c", "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
+        program = scratch / (source + "-" + mpi.name)
+        rig.must([mpi.compiler, "-O1", "-I", INCLUDE, "-I", rig.INCDIR, HERE / (source + ".c"), "-o", program, "-L", rig.LIBDIR, "-l:" + rig.SONAME], launch.environment(mpi))
         yield launch, mpi, program
 
 
 def ranks(options, counts, scratch):
     for launch, mpi, program in each_mpi(counts, scratch):
         for fmt in "54":
-            for n, spec in options.by([(3, "groups=2")], [(1, "groups=1"), (3, "groups=2"), (4, "groups=1")], [(n, "groups=%d" % g) for n in (1, 2, 3, 4, 8) for g in (1, 2, 4)]):
+            for n, spec in options.by([(3, "groups=2"), (3, "size=2")], RANKS, [(n, "groups=%d,size=%d" % (g, k)) for n in (1, 2, 3, 4, 8) for g in (1, 2, 4) for k in (1, 2, 3)]):
                 name = "%s: %d ranks, format %s, %s" % (mpi.name, n, fmt, spec)
                 if options.wants(name):
                     counts.attempt(name, same_ranks, launch, mpi, program, scratch, fmt, n, spec)
             for how in ("kill", "leave"):
-                name = "%s: a rank ends early (%s), format %s" % (mpi.name, how, fmt)
+                for spec in options.by(("size=2",), ("size=1", "size=2"), ("size=1", "size=2", "size=3")):
+                    name = "%s: a rank ends early (%s), format %s, %s" % (mpi.name, how, fmt, spec)
+                    if options.wants(name):
+                        counts.attempt(name, ended_rank, launch, mpi, program, scratch, fmt, how, spec)
+            for spec, server in options.by([("size=2", "1.2")], [("size=2", "1.1"), ("size=3", "1.3")], [("size=%d" % k, "1.%d" % m) for k in (2, 3) for m in range(1, k + 1)]):
+                name = "%s: a server is killed (%s of %s), format %s" % (mpi.name, server, spec, fmt)
                 if options.wants(name):
-                    counts.attempt(name, ended_rank, launch, mpi, program, scratch, fmt, how)
+                    counts.attempt(name, killed_member, launch, mpi, program, scratch, fmt, spec, server)
 
 
 def same_ranks(launch, mpi, program, scratch, fmt, n, spec):
@@ -275,13 +358,28 @@ def same_ranks(launch, mpi, program, scratch, fmt, n, spec):
     alike(one, other)
 
 
-def ended_rank(launch, mpi, program, scratch, fmt, how):
+def killed_member(launch, mpi, program, scratch, fmt, spec, server):
+    """Ranks of all servers of the group learn of it, and nobody waits for ever. The file has what was committed."""
+    path, env = scratch / "other.nc", launch.environment(mpi, rig.LIBDIR)
+    with Running(spec, launch.command(mpi, 4, [program, path, fmt, "1000000"]), env, path, 4_000_000) as running:
+        os.kill(running.servers()[server], signal.SIGKILL)
+        out, err = running.child.communicate(timeout=SECONDS)
+    said = (out + err).decode(errors="replace")
+    if running.child.returncode == 0 or "I/O server" not in said:
+        raise Wrong("ends with %s and says %r" % (running.child.returncode, said[-600:]))
+    text = rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+    if int(text.split("time = UNLIMITED ; // (")[1].split()[0]) < 4:
+        raise Wrong("nothing was committed: %s" % text[:300])
+    rig.must([rig.tool("ncdump"), "-v", "a,b", path], rig.environment(rig.reference()))
+
+
+def ended_rank(launch, mpi, program, scratch, fmt, how, spec):
     """What all ranks had put is committed: the file can be read, with at least the steps before the last nc_sync. Nobody waits for ever."""
     path, env = scratch / "other.nc", launch.environment(mpi, rig.LIBDIR, ZONDA_PAR_TIMEOUT="4")
     path.unlink(missing_ok=True)
-    done = served("groups=1", launch.command(mpi, 3, [program, path, fmt, "4000", how, "1", "6"]), env)
+    done = served(spec, launch.command(mpi, 3, [program, path, fmt, "4000", how, "1", "6"]), env)
     # A rank that is there and makes no call is waited for, as by ranks that write for themselves.
-    if how == "leave" and not re.search(r"waited \d s for rank 1, in vain", done.stderr + done.stdout):
+    if how == "leave" and not re.search(r"waited [\d.]+ s for rank 1, in vain", done.stderr + done.stdout):
         raise Wrong("nobody says for whom it waits: %r %r" % (done.stdout[-400:], done.stderr[-400:]))
     text = rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
     length = int(text.split("time = UNLIMITED ; // (")[1].split()[0])
@@ -296,10 +394,13 @@ def extra(options, counts, scratch):
                 counts.attempt("%s: %s" % (mpi.name, name), test, launch, mpi, program, scratch, *arguments)
 
         for fmt in "54":
-            for n, groups, more in options.by([(2, 1, ""), (3, 2, ",way=messages")], [(1, 1, ""), (3, 2, ""), (2, 1, ",way=messages"), (4, 2, ",way=messages"), (3, 0, "")],
-                                              [(n, g, way) for n in (1, 2, 4, 8) for g in (0, 1, 3) for way in ("", ",way=messages")]):  # fmt: skip
-                attempt("extra: %d ranks and groups=%d%s, format %s" % (n, groups, more, fmt), with_extra_ranks, fmt, n, groups, more, 9)
-        attempt("extra: more than fits on the way", with_extra_ranks, "5", 2, 1, ",way=messages", 700)
+            few = [(2, 1, "groups=1"), (3, 2, "groups=2,way=messages")]
+            usual = [(1, 1, "groups=1"), (3, 2, "groups=2"), (2, 1, "groups=1,way=messages"), (4, 2, "groups=2,way=messages"), (3, 0, "groups=0"),
+                     (3, 2, "size=2"), (3, 2, "size=2,way=messages")]  # fmt: skip
+            many = [(n, g * k, "groups=%d,size=%d%s" % (g, k, way)) for n in (1, 2, 4, 8) for g, k in ((0, 1), (1, 1), (3, 1), (1, 3)) for way in ("", ",way=messages")]
+            for n, servers, spec in options.by(few, usual, many):
+                attempt("extra: %d ranks and %s, format %s" % (n, spec, fmt), with_extra_ranks, fmt, n, servers, spec, 9)
+        attempt("extra: more than fits on the way", with_extra_ranks, "5", 2, 1, "groups=1,way=messages", 700)
         attempt("extra: a rank is killed", killed_beside_servers)
         attempt("extra: what is refused", refused_servers)
         attempt("extra: beside zonda run", servers_of_both)
@@ -307,11 +408,11 @@ def extra(options, counts, scratch):
             attempt("extra: Fortran", by_fortran)
 
 
-def with_extra_ranks(launch, mpi, program, scratch, fmt, n, groups, more, steps):
+def with_extra_ranks(launch, mpi, program, scratch, fmt, n, servers, spec, steps):
     one, other, env = scratch / "one.nc", scratch / "other.nc", launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
     rig.must(launch.command(mpi, n, [program, one, fmt, steps]), env, seconds=SECONDS)
     other.unlink(missing_ok=True)
-    rig.must(launch.command(mpi, n + groups, [program, other, fmt, steps, "servers", "groups=%d%s" % (groups, more)]), env, seconds=SECONDS)
+    rig.must(launch.command(mpi, n + servers, [program, other, fmt, steps, "servers", spec]), env, seconds=SECONDS)
     alike(one, other)
     left = list(scratch.glob("zonda-*"))
     if left:
@@ -333,9 +434,9 @@ def killed_beside_servers(launch, mpi, program, scratch):
 
 def refused_servers(launch, mpi, program, scratch):
     env = launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
-    words = [program, scratch / "no.nc", "5", "1", "servers"]
-    for n, arguments, why in ((3, ["groups=3"], "3 ranks are too few"), (2, ["groups=x"], "groups=x: no number"), (2, ["size=2"], "one server"),
-                              (2, ["groups=1", ":", "-n", "1", *words, "groups=2"], "something else")):  # fmt: skip
+    words = [program, scratch / "no.nc", "5", "1"]
+    for n, arguments, why in ((3, ["servers", "groups=3"], "3 ranks are too few"), (2, ["servers", "groups=x"], "groups=x: no number"), (2, ["servers", "size=0"], "size is a number"),
+                              (3, ["twice", "groups=1"], "called before"), (2, ["servers", "groups=1", ":", "-n", "1", *words, "servers", "groups=2"], "something else")):  # fmt: skip
         done = rig.run(launch.command(mpi, n, [*words, *arguments]), env, seconds=SECONDS)
         if done.returncode == 0 or why not in done.stdout or "-36" not in done.stdout:
             raise Wrong("%s ends with %s and says %r" % (arguments, done.returncode, done.stdout[-400:]))
@@ -371,13 +472,125 @@ def by_fortran(launch, mpi, _program, scratch):
     alike(files[0], files[2])
 
 
+READING = "groups=2,read=on"
+
+
+def reading(options, counts, scratch):
+    program, path = rig.compile_c(scratch / "read", HERE / "read.c"), scratch / "read.nc"
+    life = rig.compile_c(scratch / "life", *(HERE.parent / "async" / name for name in ("life.c", "transfer.c")), libraries=["-lpthread", "-ldl", "-lm"])
+    for seed in range(options.seed + 5000, options.seed + 5000 + options.by(3, 10, 500)):
+        name = "reading: life %d" % seed
+        if options.wants(name):
+            counts.attempt(name, one_life, life, scratch, seed, "12534"[seed % 5], READING)
+    for fmt in FORMATS:
+        rig.must([program, "make", path, fmt, "12", "90"], rig.environment(rig.LIBDIR))
+        for seed in range(options.seed, options.seed + options.by(2, 10, 300)):
+            name = "reading: gets %s %d" % (fmt, seed)
+            if options.wants(name):
+                counts.attempt(name, same_said, [program, "get", path, seed])
+        for name, test, *arguments in (("ncdump", same_said, [rig.tool("ncdump"), path]), ("changes", changed_files, program, scratch, fmt), ("killed server", killed_reader, program, path),
+                                       ("killed client", killed_reading_client, program, path), ("read ahead", read_ahead, program, path, scratch)):  # fmt: skip
+            if options.wants("reading: %s %s" % (name, fmt)):
+                counts.attempt("reading: %s %s" % (name, fmt), test, *arguments)
+    if options.wants("reading: nccopy"):
+        counts.attempt("reading: nccopy", copied_by_reference, path, scratch)
+    for launch, mpi, program in each_mpi(counts, scratch, "readers"):
+        for n, more in options.by([(3, "")], [(1, ""), (4, ""), (3, "groups=1,read=on"), (3, "groups=2,read=on,way=messages")], [(n, way) for n in (1, 2, 4, 8) for way in ("", "groups=1,read=on", "groups=2,read=on,way=messages")]):
+            name = "%s: reading: %d ranks %s" % (mpi.name, n, more)
+            if options.wants(name):
+                counts.attempt(name, reading_ranks, launch, mpi, program, path, scratch, n, more)
+
+
+def same_said(command):
+    alone, done = rig.run(command, rig.environment(rig.LIBDIR), seconds=SECONDS), served(READING, command)
+    if alone.returncode != 0 or not alone.stdout:
+        raise Wrong("alone it ends with %s: %s" % (alone.returncode, alone.stderr[-400:]))
+    if (done.returncode, done.stderr) != (0, alone.stderr):
+        raise Wrong("ends with %s and says %r" % (done.returncode, done.stderr[-400:]))
+    if done.stdout != alone.stdout:
+        raise Wrong("differs: %s" % [pair for pair in zip(alone.stdout.splitlines(), done.stdout.splitlines()) if pair[0] != pair[1]][:3])
+
+
+def changed_files(program, scratch, fmt):
+    for spec in (READING, "groups=0"):
+        done = served(spec, [program, "changes", scratch / "changes.nc", fmt])
+        if (done.returncode, done.stdout, done.stderr) != (0, "ended\n", ""):
+            raise Wrong("with %s it ends with %s and says %r %r" % (spec, done.returncode, done.stdout[-400:], done.stderr[-400:]))
+
+
+def killed_reader(program, path):
+    """The program reads on by itself, gets the same values, and says so once."""
+    words = [rig.ZONDA, "run", "--servers", "groups=1,read=on", "--", program, "walk", path, "60"]
+    child = subprocess.Popen(list(map(str, words)), env=rig.environment(rig.LIBDIR), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        if child.stdout.readline() != "begun\n":
+            raise Wrong("it does not begin")
+        os.kill(next(pid for pid, words in children_of(child.pid) if b"--group" in words), signal.SIGKILL)
+        said, wrong = child.communicate(timeout=SECONDS)
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.wait()
+    if said != "ended\n" or wrong.count("the program reads by itself now") != 1:
+        raise Wrong("says %r and %r" % (said, wrong))
+
+
+def killed_reading_client(program, path):
+    """Another client of the same file is served on, and the server ends."""
+    script = '"$0" walk "$1" 100000 >/dev/null & "$0" walk "$1" 3; kill -9 $!; "$0" walk "$1" 3'
+    done = served("groups=1,read=on", ["sh", "-c", script, program, path])
+    if (done.returncode, done.stdout, done.stderr) != (0, 2 * "begun\nended\n", ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-400:], done.stderr[-400:]))
+
+
+def read_ahead(program, path, scratch):
+    """A server finds steps of a walk read ahead: so its recording says."""
+    for old in scratch.glob("trace-*"):
+        old.unlink()
+    done = served("groups=1,read=on", [program, "walk", path, "40"], rig.environment(rig.LIBDIR, ZONDA_TRACE=scratch / "trace-%p"))
+    if (done.returncode, done.stdout) != (0, "begun\nended\n"):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-400:]))
+    found = []
+    for trace in scratch.glob("trace-*"):
+        rig.must([rig.ZONDA, "trace", "--chrome", scratch / "trace.json", trace], rig.environment(rig.LIBDIR))
+        found += [event for event in json.loads((scratch / "trace.json").read_text())["traceEvents"] if event["name"] == "read found"]
+    # Of 240 that can be. How many depends on who is sooner.
+    if not found:
+        raise Wrong("no get was found")
+
+
+def copied_by_reference(path, scratch):
+    copies = []
+    for way in ("direct", "served"):
+        copy, env = scratch / ("copy-%s.nc" % way), rig.environment(rig.LIBDIR)
+        command = [rig.tool("nccopy"), "-k", "netCDF-4", "-d", "1", path, copy]
+        done = rig.run(command, env, seconds=SECONDS) if way == "direct" else served(READING, command, env)
+        if done.returncode != 0:
+            raise Wrong("%s: ends with %s and says %r" % (way, done.returncode, done.stderr))
+        copies.append(copy)
+    alike(*copies)
+
+
+def reading_ranks(launch, mpi, program, path, scratch, n, more):
+    env = launch.environment(mpi, rig.LIBDIR, TMPDIR=scratch)
+    alone = rig.must(launch.command(mpi, n, [program, path]), env, seconds=SECONDS)
+    if more:
+        groups = int(more.split("groups=")[1][0])
+        done = rig.run(launch.command(mpi, n + groups, [program, path, "servers", more]), env, seconds=SECONDS)
+    else:
+        done = served(READING, launch.command(mpi, n, [program, path]), env)
+    if (done.returncode, done.stdout) != (0, alone):
+        raise Wrong("ends with %s and says %r %r, alone %r" % (done.returncode, done.stdout[-500:], done.stderr[-500:], alone))
+
+
 def main():
-    p = rig.parser(__doc__, seed=1, parts={"lives": rig.QUICK, "model": rig.QUICK, "ranks": rig.QUICK, "extra": rig.QUICK})
+    parts = {"lives": lives, "model": model, "ranks": ranks, "extra": extra, "reading": reading, "seen": seen.seen}
+    p = rig.parser(__doc__, seed=1, parts=dict.fromkeys(parts, rig.QUICK))
     options, counts = rig.arguments(p), rig.Counts()
     rig.two_libraries()
     with rig.scratch() as scratch:
         for part in options.chosen():
-            {"lives": lives, "model": model, "ranks": ranks, "extra": extra}[part](options, counts, scratch)
+            parts[part](options, counts, scratch)
     return counts
 
 

@@ -37,7 +37,7 @@ pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{
-    ArrayId, ChunkGrid, ChunkWriter, ElementEncoding, FilteredChunk, HeldPart, KeptPart,
-    MakeSpillFile, NewArray, SlabElements, SpillFile, StoredChunks, ToFilter,
-    release_spills_on_device,
+    ArrayId, ChunkGrid, ChunkWriter, DetachedChunks, ElementEncoding, FilteredChunk, HeldPart,
+    KeptPart, MakeSpillFile, NewArray, NotFiltered, SlabElements, SpillFile, StoredChunks,
+    ToFilter, release_spills_on_device, with_tails,
 };

@@ -157,6 +157,9 @@ pub(crate) const SPARE_BYTES: usize = 32 << 20;
 /// Bytes to be filtered below which the caller does all of it alone. Writes: "records, deflate 1 shuffle, float, chunks of 64
 /// KiB".
 pub(crate) const STORE_POOL_BYTES: usize = 256 << 10;
+/// Bytes behind a chunk that belong to its place, at most: what is set aside with one that is filtered before it has a place. No row: it is
+/// one word.
+pub(crate) const PLACE_TAIL_BYTES: usize = 8;
 /// Bytes that a thread claims at a time to filter them. Writes: "whole, deflate 1 shuffle, float, chunks of 64 KiB".
 pub(crate) const STORE_CLAIM_BYTES: usize = 64 << 10;
 /// Filtered bytes that are worth a write of their own while others are being filtered. Writes: "whole, zstd 3 shuffle,

@@ -112,6 +112,13 @@ pub(crate) const FIRST_LOOK_PAUSE: Duration = Duration::from_micros(300);
 /// beside the program.
 pub(crate) const LAST_LOOK_PAUSE: Duration = Duration::from_millis(250);
 
+// `zonda top`
+/// How often the table is drawn anew. No row: it is for people.
+pub(crate) const TOP_EVERY: Duration = Duration::from_secs(1);
+
+/// How long servers are waited for that do not answer. No row: it is for people.
+pub(crate) const TOP_PATIENCE: Duration = Duration::from_secs(2);
+
 /// How often rank 0 says for whom it waits, and the other ranks, who wait for it as long as it works alone. No row: it is for people.
 pub(crate) const LEAD_SAYS_EVERY: Duration = Duration::from_secs(60);
 pub(crate) const OTHERS_SAY_EVERY: Duration = Duration::from_hours(24);

@@ -31,8 +31,8 @@ pub use parallel::{Grown, PieceShape, PutTogether, TeamWrite, UnfilledRun, not_b
 pub use refs::{GroupId, VarRef};
 pub use rules::{FittingPut, PutRules};
 pub use shared_chunks::{
-    ChunkPlace, FilteredBytes, HeldChunk, MergedChunk, SharedChunk, SharedChunks, SharedGrid,
-    SlabBytes,
+    ChunkPlace, DetachedChunks, FilteredBytes, HeldChunk, MergedChunk, SharedChunk, SharedChunks,
+    SharedGrid, SlabBytes, UnfilteredChunk,
 };
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,

@@ -9,11 +9,12 @@
 //! rank has.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use zonda_convert::Converted;
 use zonda_slab::Hyperslab;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::refs::VarRef;
 use crate::transfer::{Access, Transfer, Values};
 
@@ -93,6 +94,24 @@ pub struct MergedChunk<'a> {
     pub parts: &'a [(&'a [u8], bool)],
 }
 
+/// A chunk that was taken out and that its filters refused.
+#[derive(Debug)]
+pub struct UnfilteredChunk {
+    /// Why.
+    pub error: Error,
+    /// The chunk as it was, for [`SharedChunks::hold_again`].
+    pub bytes: Vec<u8>,
+}
+
+/// Chunks that were taken out of a file, to go through their filters on whichever thread.
+pub trait DetachedChunks: Send + fmt::Debug {
+    /// Bytes of all of them.
+    fn n_bytes(&self) -> u64;
+
+    /// Sends them through their filters, on all threads. What comes of it has memory for what is written behind each.
+    fn filter(self: Box<Self>) -> Vec<std::result::Result<FilteredBytes, UnfilteredChunk>>;
+}
+
 /// What a format does with chunks that have owners.
 pub trait SharedChunks {
     /// The chunks of a variable whose chunks have owners; `None` for other variables.
@@ -159,6 +178,21 @@ pub trait SharedChunks {
         keys: &[&[u64]],
     ) -> Result<Vec<FilteredBytes>>;
 
+    /// Takes chunks out, in this order: those of `whole`, of which the put `of` has all elements, and then those of `held`, which this rank holds and
+    /// holds no more. After an error it holds them on.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM`; those of reading what does not fit in memory; `NC_EINVAL` for a chunk that this rank does not hold.
+    fn detach(
+        &mut self,
+        var: VarRef,
+        whole: Option<(&SlabBytes<'_>, &[&[u64]])>,
+        held: &[&[u64]],
+    ) -> Result<Box<dyn DetachedChunks>>;
+
+    /// Holds a chunk again, complete, that was taken out. If there is no memory for that, it is lost.
+    fn hold_again(&mut self, chunk: &SharedChunk, bytes: Vec<u8>);
+
     /// Takes space for chunks of such lengths, one after the other: all of it, or none.
     ///
     /// # Errors
@@ -173,6 +207,13 @@ pub trait SharedChunks {
     /// # Errors
     /// Those of the storage.
     fn write_filtered(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Result<()>;
+
+    /// Chunks of this rank as they are written, each with its place in the storage.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM`; never for those that come of [`DetachedChunks::filter`].
+    fn to_write(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>)
+    -> Result<Vec<(u64, Vec<u8>)>>;
 
     /// Enters chunks that are in the storage, and gives back the space that they had before. A chunk that this rank holds it holds on,
     /// unless it `ends`.

@@ -20,7 +20,9 @@ impl Settings {
     #[must_use]
     pub fn from_environment() -> Settings {
         Settings {
-            timeout: seconds(setting::text("ZONDA_PAR_TIMEOUT").as_deref()),
+            // 0 is for ever.
+            timeout: setting::seconds("ZONDA_PAR_TIMEOUT", &"no limit")
+                .filter(|time| !time.is_zero()),
             say_every: SAY_EVERY,
             round_bytes: None,
         }
@@ -32,33 +34,9 @@ impl Settings {
     }
 }
 
-/// Seconds to wait; 0 is for ever, as is what is no number, of which a line is said.
-fn seconds(text: Option<&str>) -> Option<Duration> {
-    let text = text?;
-    match text.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0) {
-        Some(0.0) => None,
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => {
-            setting::warn_once("ZONDA_PAR_TIMEOUT", text, &"not a number of seconds", &"no limit");
-            None
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn seconds_of_a_text() {
-        assert_eq!(seconds(None), None);
-        assert_eq!(seconds(Some("0")), None);
-        assert_eq!(seconds(Some("90")), Some(Duration::from_secs(90)));
-        assert_eq!(seconds(Some("0.5")), Some(Duration::from_millis(500)));
-        assert_eq!(seconds(Some("-1")), None);
-        assert_eq!(seconds(Some("soon")), None);
-        assert_eq!(seconds(Some("1e300")), None);
-    }
 
     #[test]
     fn bytes_of_an_operation() {

@@ -12,6 +12,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::Striping;
 use zonda_team::{Message, Mine, Reduction, Step, Team, TeamError, agree, agree_and_reduce};
 
+use crate::behind::ChunksBehind;
 use crate::common::{ParallelError, common};
 use crate::hints::Hints;
 use crate::kept::KeptPuts;
@@ -23,7 +24,7 @@ use crate::said::{Said, first_difference};
 use crate::uncommitted::Uncommitted;
 
 /// How many numbers of ranks come together when they agree: see the calls of [`ParallelFile::agree`].
-pub(crate) const MORE: usize = 19;
+pub(crate) const MORE: usize = 21;
 
 /// Where it is what went wrong with puts that waited in a queue.
 pub(crate) const FAILED: usize = 11;
@@ -63,6 +64,8 @@ pub struct ParallelFile {
     pub(crate) unfilled_why: Option<(NcError, String)>,
     /// Puts that wait in queues of ranks.
     pub(crate) notes: PutNotes,
+    /// Chunks of puts that returned before these had places.
+    pub(crate) behind: ChunksBehind,
     /// What no commit has.
     pub(crate) uncommitted: Uncommitted,
     /// Chunks that wait with their owners.
@@ -170,6 +173,7 @@ impl ParallelFile {
             is_unplaced: false,
             unfilled_why: None,
             notes: PutNotes::default(),
+            behind: ChunksBehind::default(),
             uncommitted: Uncommitted::default(),
             ledger: Ledger::default(),
             kept: KeptPuts::default(),

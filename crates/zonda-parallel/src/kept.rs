@@ -196,10 +196,11 @@ impl ParallelFile {
             return Ok(());
         }
         let ends = self.kept.is_allowed && self.ledger.has_any(var);
-        if self.is_unsettled(var) || ends && self.ledger.is_dirty(var) {
+        if self.is_unsettled(var) || self.behind.has_any(var) || ends && self.ledger.is_dirty(var) {
             // Of a classic file any variable stands for all.
             let of = self.file.capabilities().dialect.is_netcdf4().then_some(var);
             self.agree_when_written(CALL, of)?;
+            let _were_any = self.settle_behind(CALL)?;
         }
         if ends { self.end_waiting_of(CALL, var) } else { Ok(()) }
     }
@@ -207,7 +208,8 @@ impl ParallelFile {
     /// Whether [`ParallelFile::before_independent`] has something to do.
     #[must_use]
     pub fn waits_for_independent(&self, var: VarRef) -> bool {
-        self.kept.is_allowed && self.ledger.has_any(var) || self.is_unsettled(var)
+        let waits = self.is_unsettled(var) || self.behind.has_any(var);
+        self.kept.is_allowed && self.ledger.has_any(var) || waits
     }
 
     /// Whether what ranks put together to what is switched with a variable may wait in a queue.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod behind;
 mod common;
 mod coverage;
 mod dispatch;

@@ -35,7 +35,13 @@ const ALONE: usize = NEEDED + 6;
 /// Where the complements of the places are where puts begin along the first dimensions.
 const FIRSTS: usize = NEEDED + 7;
 
-const _: () = assert!(FIRSTS + BOUNDED == MORE && FAILED == NEEDED + 3);
+/// Where the complement is of how many rounds of puts, from the first on, a rank has sent through their filters.
+const FILTERED: usize = FIRSTS + BOUNDED;
+
+/// Where it is whether a rank has no memory for more while these have no places.
+const SHORT: usize = FILTERED + 1;
+
+const _: () = assert!(SHORT + 1 == MORE && FAILED == NEEDED + 3);
 
 /// What all ranks know of a put before they make it.
 struct AgreedPut {
@@ -156,7 +162,8 @@ impl ParallelFile {
         let needed = own.as_ref().map_or_else(Vec::new, |(put, _)| needed(put));
         let slab = own.as_ref().filter(|(put, _)| put.n_elems > 0).map(|(put, _)| put.of().slab);
         let wanted = own.as_ref().map_or(Rounds::NONE, |(put, _)| self.rounds_of(put));
-        let agreed = self.agree_on_put(var, (&needed, slab, wanted))?;
+        let n_bytes = own.as_ref().map_or(0, |(put, _)| put.n_bytes);
+        let agreed = self.agree_on_put(var, (&needed, slab, wanted), n_bytes)?;
         let shared = match self.grid_of_shared(var) {
             Some(grid) => {
                 let slabs = self.slabs_of_all(CALL, slab, grid.chunk_dims.len())?;
@@ -167,7 +174,8 @@ impl ParallelFile {
         };
         let grown = self.grow_for(var, (needed, slab), &agreed.needed)?;
         if let Some((slabs, grid)) = shared {
-            return self.put_shared(CALL, (var, &grid), &slabs, own);
+            let label = agreed.is_queued.then(|| self.label(var, false));
+            return self.put_shared((CALL, label), (var, &grid), &slabs, own);
         }
         let is_in_definitions = self.in_team()?.is_in_definitions(var);
         let waits = agreed.is_queued && !is_in_definitions;
@@ -198,6 +206,7 @@ impl ParallelFile {
         &mut self,
         var: VarRef,
         (needed, slab, wanted): (&[u64], Option<Hyperslab<'_>>, Rounds),
+        n_bytes: usize,
     ) -> Result<AgreedPut> {
         let mut numbers = [0; MORE];
         numbers.iter_mut().zip(needed).take(NEEDED).for_each(|(to, needed)| *to = *needed);
@@ -210,6 +219,8 @@ impl ParallelFile {
         let queue = self.replica.queue();
         numbers[PENDING] = queue.first_number().map_or(0, |number| !number);
         numbers[ALONE] = u64::from(queue.has_alone(var));
+        numbers[FILTERED] = !self.n_filtered_behind();
+        numbers[SHORT] = u64::from(self.is_short_behind(n_bytes));
         let starts = slab.map_or(&[][..], |slab| slab.start);
         let firsts = numbers[FIRSTS..].iter_mut().zip(starts);
         firsts.for_each(|(to, &start)| *to = !(start as u64));
@@ -220,6 +231,12 @@ impl ParallelFile {
         }
         self.heed(CALL, numbers[FAILED])?;
         self.notes.unsettled.settled_before(!numbers[PENDING]);
+        self.enter_behind(!numbers[PENDING])?;
+        // What takes places before this put does has to come after the puts before it.
+        let has_others = has_noted > 0 || numbers[KEPT] != 0 || self.has_unplaced_or_unfilled();
+        let is_full = numbers[SHORT] != 0 || self.behind.are_too_many();
+        let n_filtered = if has_others || is_full { u64::MAX } else { !numbers[FILTERED] };
+        self.place_behind(CALL, n_filtered)?;
         let bounds = self.bounds(var, &numbers)?;
         if numbers[ALONE] != 0 || self.notes.unsettled.keeps_waiting(&bounds) {
             self.settle(CALL)?;
@@ -301,6 +318,10 @@ impl ParallelFile {
         let grown: Vec<u64> = extent.iter().zip(&needed).map(|(&a, &b)| a.max(b)).collect();
         if grown == extent {
             return Ok(None);
+        }
+        if self.grid_of_shared(var).is_none() {
+            // It gets its places now, after those of the puts before it.
+            self.place_behind(CALL, u64::MAX)?;
         }
         let file = self.in_team()?;
         let (in_memory, may_fail) = (file.grows_in_memory(), file.growth_may_fail());

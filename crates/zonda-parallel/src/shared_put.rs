@@ -1,5 +1,5 @@
 //! Puts to chunks that have owners: each rank tells what it puts, and sends its parts of chunks to their owners. A chunk of which all elements
-//! were put is stored at once; the others wait.
+//! were put is stored at once, or behind the put (`behind.rs`); the others wait.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,6 +16,7 @@ use zonda_team::{Message, tell_all};
 use crate::coverage;
 use crate::file::ParallelFile;
 use crate::plan::{Plan, RankSlab, TouchedChunk};
+use crate::queue::PutLabel;
 use crate::tuning::{PLAN_ROUND_BYTES, PLAN_ROUND_CHUNKS, PLAN_ROUND_PARTS};
 
 /// A chunk that a put touches, and who owns it.
@@ -23,7 +24,7 @@ pub(crate) struct AssignedChunk {
     pub(crate) chunk: SharedChunk,
     pub(crate) owner: usize,
     /// The owner puts all of it, and nothing of it waits: it need not wait, either.
-    is_whole: bool,
+    pub(crate) is_whole: bool,
     /// Nothing of it waits, and the ranks that have parts of it put all of it together. Only its owner asks.
     is_covered: bool,
     /// The ranks that have parts of it.
@@ -48,14 +49,16 @@ fn parts_cover(grid: &SharedGrid, key: &[u64], ranks: &[usize], slabs: &[RankSla
 }
 
 /// A put of all ranks.
-struct SharedPut<'a> {
+pub(crate) struct SharedPut<'a> {
     call: &'static str,
-    var: VarRef,
-    grid: &'a SharedGrid,
+    /// What messages say of it, where it returns before its chunks are stored.
+    behind: Option<PutLabel>,
+    pub(crate) var: VarRef,
+    pub(crate) grid: &'a SharedGrid,
     /// What each rank puts.
     slabs: &'a [RankSlab],
     /// The elements of this rank, where it could make them ready.
-    own: Option<&'a OwnPart<'a>>,
+    pub(crate) own: Option<&'a OwnPart<'a>>,
 }
 
 /// The first byte of a message that has parts of chunks: none of a rank that could not make them ready.
@@ -72,13 +75,13 @@ impl SharedPut<'_> {
 }
 
 /// What a rank puts.
-struct OwnPart<'v> {
+pub(crate) struct OwnPart<'v> {
     slab: RankSlab,
     bytes: Cow<'v, [u8]>,
 }
 
 impl OwnPart<'_> {
-    fn elements(&self) -> SlabBytes<'_> {
+    pub(crate) fn elements(&self) -> SlabBytes<'_> {
         SlabBytes { slab: self.slab.slab(), bytes: &self.bytes }
     }
 }
@@ -109,7 +112,7 @@ impl ParallelFile {
     /// A put of all ranks, after they agreed on it and the variable is long enough. `slabs` has what each rank puts.
     pub(crate) fn put_shared(
         &mut self,
-        call: &'static str,
+        (call, behind): (&'static str, Option<PutLabel>),
         (var, grid): (VarRef, &SharedGrid),
         slabs: &[RankSlab],
         own: Option<(&Transfer<Access<'_>>, Values<'_>)>,
@@ -124,9 +127,19 @@ impl ParallelFile {
         let converted = own.as_ref().map(|(_, converted)| *converted);
         let slab = slabs.get(self.team.rank()).cloned().unwrap_or_default();
         let own = own.map(|(bytes, _)| OwnPart { slab, bytes });
-        let put = SharedPut { call, var, grid, slabs, own: own.as_ref() };
+        let mut put = SharedPut { call, behind, var, grid, slabs, own: own.as_ref() };
         let plan = || Plan::new(grid, &extent, slabs);
         let mut touched = plan();
+        if self.is_tight(&put, touched.n_parts()) {
+            // The ledger has chunks as waiting of which only their owners know that they are complete.
+            self.place_behind(call, u64::MAX)?;
+            if self.is_tight(&put, touched.n_parts()) {
+                put.behind = None;
+            }
+        }
+        if put.behind.is_none() {
+            let _were_any = self.settle_behind(call)?;
+        }
         // Chunks that no rank has all of, where it is not certain that all of them have room.
         let mut n_new = self.is_tight(&put, touched.n_parts()).then(|| {
             let new = plan().filter(|one| one.whole_by.is_none());
@@ -171,7 +184,7 @@ impl ParallelFile {
         most: u64,
         failed: &mut Result<()>,
     ) -> Result<u64> {
-        let (mut n_incomplete, mut n_new) = (0, 0);
+        let (mut n_incomplete, mut n_new, mut n_rounds) = (0, 0, 0);
         let most_chunks = most_chunks_of_round(put.grid, self.team.size());
         loop {
             let (mut round, mut n_parts) = (Vec::new(), 0);
@@ -189,6 +202,11 @@ impl ParallelFile {
                 n_parts += one.ranks.len();
                 round.push(one);
             }
+            if n_rounds > 0 {
+                // Of one put no more than a round has no places.
+                self.place_behind(put.call, u64::MAX)?;
+            }
+            n_rounds += 1;
             self.put_round(put, round, std::mem::replace(failed, Ok(())))?;
             if n_incomplete >= most || touched.is_over() {
                 return Ok(n_new);
@@ -203,14 +221,18 @@ impl ParallelFile {
         touched: Vec<TouchedChunk>,
         failed: Result<()>,
     ) -> Result<()> {
+        self.settle_touched(put.call, put.var, &touched)?;
         let chunks = self.assigned(put, touched);
         let held = self.hold_parts(put, &chunks)?;
-        let ready = failed.and(held).and_then(|()| self.filter_complete(&chunks, put.own));
-        let listed: Vec<(SharedChunk, usize)> =
-            chunks.iter().map(|one| (one.chunk.clone(), one.owner)).collect();
         for AssignedChunk { chunk, owner, .. } in chunks.iter().filter(|one| !one.is_whole) {
             self.ledger.touch(chunk, *owner, put.grid.waiting_bytes);
         }
+        if let Some(label) = &put.behind {
+            return self.leave_to_filters(label, put, chunks, failed.and(held));
+        }
+        let ready = failed.and(held).and_then(|()| self.filter_complete(&chunks, put.own));
+        let listed: Vec<(SharedChunk, usize)> =
+            chunks.iter().map(|one| (one.chunk.clone(), one.owner)).collect();
         if let Err(error) = self.store_together(put.call, &listed, ready) {
             self.forget_torn(&chunks)?;
             return Err(error);
@@ -219,7 +241,7 @@ impl ParallelFile {
     }
 
     /// After an error: chunks that were begun without what the file has of them, and that did not get all of their elements.
-    fn forget_torn(&mut self, chunks: &[AssignedChunk]) -> Result<()> {
+    pub(crate) fn forget_torn(&mut self, chunks: &[AssignedChunk]) -> Result<()> {
         let shared = self.shared_chunks()?;
         for one in chunks.iter().filter(|one| one.is_covered) {
             if !shared.is_complete(&one.chunk) {
@@ -369,7 +391,7 @@ impl ParallelFile {
     }
 
     /// Sends those of this rank's chunks through their filters that are complete: one for each that it owns.
-    fn filter_complete(
+    pub(crate) fn filter_complete(
         &mut self,
         chunks: &[AssignedChunk],
         own: Option<&OwnPart<'_>>,

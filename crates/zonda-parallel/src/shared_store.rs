@@ -2,15 +2,15 @@
 //! them, and each owner writes its own.
 
 use zonda_format::{ChunkPlace, FilteredBytes, Result, SharedChunk, SharedGrid, VarRef};
-use zonda_runtime::memory::{self, Kind};
 use zonda_team::tell_all;
 
 use crate::file::{ParallelFile, status_of, with_worst};
 use crate::plan::RankSlab;
+use crate::queue::CountedBytes;
 use crate::shared_put::damaged_message;
 
 /// What an owner tells of a chunk; nothing of one that is not to be stored now.
-type Told = Option<(u64, u32)>;
+pub(crate) type Told = Option<(u64, u32)>;
 
 /// Bytes of what an owner tells of a chunk.
 const TOLD_BYTES: usize = 12;
@@ -27,26 +27,6 @@ fn read_told(bytes: &[u8]) -> Option<Told> {
     let (mask, rest) = rest.split_first_chunk()?;
     let len = u64::from_le_bytes(*len).checked_sub(1);
     rest.is_empty().then_some(len.map(|len| (len, u32::from_le_bytes(*mask))))
-}
-
-/// Memory that filtered chunks take until they are written, as the broker knows it.
-struct CountedBytes(u64);
-
-impl CountedBytes {
-    fn new(bytes: u64) -> CountedBytes {
-        // Caches give way; where that is not enough it is taken all the same, and chunks that wait go to their file next.
-        let broker = memory::process();
-        if !broker.take(Kind::Incomplete, bytes) {
-            broker.take_anyway(Kind::Incomplete, bytes);
-        }
-        CountedBytes(bytes)
-    }
-}
-
-impl Drop for CountedBytes {
-    fn drop(&mut self) {
-        memory::process().give_back(Kind::Incomplete, self.0);
-    }
 }
 
 /// What all ranks told of so many chunks, of which each owns some, and the worst of their errors.
@@ -88,9 +68,11 @@ impl ParallelFile {
         if chunks.is_empty() {
             return own.map(|_| Vec::new());
         }
+        // They get their places after those of the puts before.
+        let own = self.settle_behind(call).and(own);
         let bytes = own.iter().flatten().flatten();
         let bytes = bytes.fold(0, |sum: u64, one| sum.saturating_add(one.bytes.len() as u64));
-        let _counted = CountedBytes::new(bytes);
+        let _counted = CountedBytes::of_process(bytes);
         let (told, own) = self.tell_lengths(call, chunks, own)?;
         let stored: Vec<(&SharedChunk, usize, u64, u32)> = chunks
             .iter()
@@ -128,7 +110,7 @@ impl ParallelFile {
     }
 
     /// All ranks learn how long chunks have become, and whether a rank failed. Gives also what is this rank's own.
-    fn tell_lengths(
+    pub(crate) fn tell_lengths(
         &mut self,
         call: &'static str,
         chunks: &[(SharedChunk, usize)],
@@ -257,7 +239,7 @@ impl ParallelFile {
     /// Whether [`ParallelFile::before_get`] has something to do: all ranks have the same answer.
     #[must_use]
     pub fn has_waiting(&self, var: VarRef) -> bool {
-        self.ledger.is_dirty(var) || self.waits_in_queues(var)
+        self.ledger.is_dirty(var) || self.waits_in_queues(var) || self.behind.has_any(var)
     }
 
     /// Before a get of a variable whose puts all ranks make together: what ranks put and owners hold, or have in their queues, goes into the
@@ -271,6 +253,7 @@ impl ParallelFile {
             return Ok(());
         }
         self.agree_when_written(CALL, Some(var))?;
+        let _were_any = self.settle_behind(CALL)?;
         if self.ledger.is_dirty(var) { self.store_dirty(CALL).map(drop) } else { Ok(()) }
     }
 }

@@ -15,6 +15,10 @@ pub(crate) const QUEUE_FORK_NAP: Duration = Duration::from_millis(1);
 /// device is slow.
 pub(crate) const MOST_UNSETTLED: usize = 4096;
 
+/// Chunks of puts through filters that returned and are not in the file, at most, before all ranks wait for them: each rank has a list of them, of some 200 bytes
+/// each. No row: chunks are rarely so small.
+pub(crate) const MOST_BEHIND_CHUNKS: usize = 64 << 10;
+
 /// The longest runs of a collective put that go to owners of stripes (`exchange.rs`), in bytes. Row: `columns-*` and `blocks-*` of
 /// `bench/parallel.py`.
 pub(crate) const EXCHANGE_RUN_BYTES: usize = 16 << 10;

@@ -29,6 +29,7 @@ impl ParallelFile {
     /// What the user has to know: on rank 0 for all, and on each rank that put alone.
     pub(crate) fn end_without_close(&self) -> Result<()> {
         // What was put is where it would be if it had not waited.
+        self.replica.queue().give_up_filters();
         let written = self.replica.queue().drain(true);
         let Uncommitted { together, alone } = self.uncommitted;
         let has_to_say = alone || together && self.team.rank() == 0;

@@ -100,6 +100,11 @@ impl ParallelFile {
         Ok(has_unfilled)
     }
 
+    /// Whether an error left places that have to be given or filled before anything else.
+    pub(crate) fn has_unplaced_or_unfilled(&self) -> bool {
+        self.is_unplaced || !self.unfilled.is_empty()
+    }
+
     /// What all ranks do before a commit: they agree, and their data are in the file.
     pub(crate) fn before_commit(&mut self, call: &'static str) -> Result<()> {
         // What waits in the queue is tried again, also where it failed.
@@ -125,6 +130,8 @@ impl ParallelFile {
         self.heed_before_commit(call, numbers[FAILED])?;
         with_worst(down, worst)?;
         self.notes.unsettled.clear();
+        self.enter_behind(u64::MAX)?;
+        let had_behind = self.settle_behind(call)?;
         if has_noted != 0 {
             self.put_what_is_noted(call)?;
         }
@@ -138,7 +145,7 @@ impl ParallelFile {
         if has_kept != 0 {
             self.place_kept(call)?;
         }
-        if self.store_dirty(call)? || has_kept != 0 || has_filled {
+        if self.store_dirty(call)? || has_kept != 0 || has_filled || had_behind {
             let down = self.replica.sync();
             self.share(call, down.map_err(Into::into))?;
         }
@@ -347,9 +354,7 @@ impl DispatchWrite for ParallelFile {
         }
         // What was defined is given up, so that it may differ.
         self.said.forget();
-        if self.replica.queue().drain(true).is_err() {
-            self.replica.queue().discard();
-        }
+        let _told_to_all = self.replica.queue().drain(true);
         let own_lengths = self.in_team()?.own_lengths();
         let mut numbers = [0; MORE];
         numbers[0] = own_lengths.first().copied().unwrap_or_default();
@@ -358,9 +363,19 @@ impl DispatchWrite for ParallelFile {
         if !own_lengths.is_empty() {
             self.in_team()?.take_lengths(&numbers[..1]);
         }
+        let settled = self.settle_behind(CALL);
+        // What is told once keeps nothing back.
+        let is_given_up = settled.is_err() && !self.is_lost() && self.settle_behind(CALL).is_err();
+        if self.replica.queue().drain(true).is_err() {
+            self.replica.queue().discard();
+        }
+        if is_given_up && !self.is_lost() {
+            self.forget_behind()?;
+        }
         // Outside of define mode it is a close. Owners must not store by themselves what waits, each something else.
         let placed = if numbers[1] == 0 { Ok(()) } else { self.place_kept(CALL) };
         let stored = placed.and_then(|()| self.store_dirty(CALL).map(drop));
+        let stored = settled.map(drop).and(stored);
         if stored.is_err() && !self.is_lost() {
             self.forget_waiting()?;
         }

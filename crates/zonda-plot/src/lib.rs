@@ -34,6 +34,7 @@ mod scene;
 mod svg;
 mod terminal;
 mod text;
+mod timeline;
 
 pub use axis::{Axis, AxisKind, Spacing};
 pub use bars::{BarOptions, BarSeries, bars};
@@ -44,3 +45,4 @@ pub use map::{MapField, MapOptions, map};
 pub use offset::{AccessDirection, FileAccess, OffsetOptions, OffsetPanel, offsets};
 pub use output::{Chart, Format};
 pub use terminal::{Depth, TextOptions, line_text, map_text};
+pub use timeline::{TimelineOptions, TimelinePart, TimelineRow, timeline};

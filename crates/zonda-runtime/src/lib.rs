@@ -31,7 +31,7 @@ pub mod worker;
 pub use cpus::CpuSet;
 pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
 pub use pool::Pool;
-pub use ranks::{Ranks, rank_number};
+pub use ranks::{Ranks, launched_rank, rank_number};
 pub use settled::Settled;
 
 /// How many threads compute at the same time in this process, the caller's among them: `ZONDA_THREADS`, else

@@ -50,7 +50,12 @@ const NUMBERS: [&str; 7] = [
 
 /// The number of this process among all of its program, as its launcher says it by one of the variables; 0 where none does.
 pub fn rank_number(variable: impl Fn(&str) -> Option<String>) -> usize {
-    NUMBERS.iter().find_map(|name| variable(name)?.trim().parse().ok()).unwrap_or(0)
+    launched_rank(variable).unwrap_or(0)
+}
+
+/// The same; `None` where no launcher says it.
+pub fn launched_rank(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    NUMBERS.iter().find_map(|name| variable(name)?.trim().parse().ok())
 }
 
 /// No node runs more; what says so is not believed.

@@ -3,6 +3,7 @@
 use crate::lock::{Global, Rank};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 /// What a variable of the environment says, without blanks around it. `None` also where it is empty:
 /// launchers set variables to nothing where they mean the default.
@@ -46,6 +47,23 @@ pub fn scaled(text: &str, unit: u64) -> Option<u64> {
     Some(number.saturating_mul(unit))
 }
 
+/// Seconds from the environment, such as `90` or `0.5`; `None` where there are none. What is no number of seconds is reported once on standard error, with
+/// what is used in its place.
+#[must_use]
+pub fn seconds(variable: &str, used: &dyn fmt::Display) -> Option<Duration> {
+    let text = text(variable)?;
+    let time = seconds_of(&text);
+    if time.is_none() {
+        warn_once(variable, &text, &"not a number of seconds", used);
+    }
+    time
+}
+
+fn seconds_of(text: &str) -> Option<Duration> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| seconds.is_finite())?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 /// Says on standard error, once for what a variable holds, that it cannot be used and what is used.
 pub fn warn_once(variable: &str, text: &str, why: &dyn fmt::Display, used: &dyn fmt::Display) {
     say_once(format!("{variable}={text}: {why}; using the default, {used}"));
@@ -66,6 +84,13 @@ pub fn say_once(line: String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_seconds() {
+        let of_ms = |ms| Some(Duration::from_millis(ms));
+        let read = ["0", "90", "0.5", "-1", "soon", "1e300"].map(seconds_of);
+        assert_eq!(read, [of_ms(0), of_ms(90_000), of_ms(500), None, None, None]);
+    }
 
     #[test]
     fn numbers_of_bytes() {

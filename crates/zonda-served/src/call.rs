@@ -44,6 +44,29 @@ impl OwnedSlab {
     pub fn slab(&self) -> Hyperslab<'_> {
         Hyperslab { start: &self.start, count: &self.count, stride: self.stride.as_deref() }
     }
+
+    /// How far it is from `earlier` along the first dimension, where that is all in which they differ and it lies behind; and whether it begins where
+    /// that ends.
+    #[must_use]
+    pub fn step_from(&self, earlier: &OwnedSlab) -> Option<(usize, bool)> {
+        let ((first, others), (before, same)) =
+            (self.start.split_first()?, earlier.start.split_first()?);
+        let is_alike =
+            others == same && self.count == earlier.count && self.stride == earlier.stride;
+        let step = first.checked_sub(*before).filter(|step| *step > 0 && is_alike)?;
+        let stride = self.stride.as_ref().and_then(|stride| stride.first()).map_or(1, |by| *by);
+        let n = isize::try_from(*self.count.first()?).ok()?;
+        Some((step, n.checked_mul(stride).is_some_and(|end| usize::try_from(end) == Ok(step))))
+    }
+
+    /// The same further along the first dimension.
+    #[must_use]
+    pub fn further(&self, step: usize) -> Option<OwnedSlab> {
+        let mut there = self.clone();
+        let first = there.start.first_mut()?;
+        *first = first.checked_add(step)?;
+        Some(there)
+    }
 }
 
 /// Bytes of a name, UTF-8 unless the caller is odd.
@@ -360,6 +383,32 @@ mod tests {
             }
             assert_eq!(Told::decode(&[&bytes[..], &[0]].concat()), None, "{told:?}");
         }
+    }
+
+    #[test]
+    fn slabs_along_the_first_dimension() {
+        let slab = |start: [usize; 2], count: [usize; 2], stride: Option<&[isize]>| {
+            OwnedSlab::of(&Hyperslab { start: &start, count: &count, stride })
+        };
+        let one = slab([4, 1], [2, 7], None);
+        assert_eq!(slab([6, 1], [2, 7], None).step_from(&one), Some((2, true)));
+        assert_eq!(slab([9, 1], [2, 7], None).step_from(&one), Some((5, false)));
+        for other in [
+            slab([4, 1], [2, 7], None),
+            slab([3, 1], [2, 7], None),
+            slab([6, 2], [2, 7], None),
+            slab([6, 1], [2, 6], None),
+            slab([6, 1], [2, 7], Some(&[1, 1])),
+        ] {
+            assert_eq!(other.step_from(&one), None, "{other:?}");
+        }
+        let by = Some(&[3, 1][..]);
+        let far = slab([10, 0], [2, 7], by).step_from(&slab([4, 0], [2, 7], by));
+        assert_eq!(far, Some((6, true)));
+        assert_eq!(one.further(2), Some(slab([6, 1], [2, 7], None)));
+        assert_eq!(one.further(usize::MAX), None);
+        let scalar = OwnedSlab::of(&Hyperslab { start: &[], count: &[], stride: None });
+        assert_eq!((scalar.step_from(&scalar), scalar.further(1)), (None, None));
     }
 
     /// Whatever the bytes, reading them ends, and takes no more memory than they have.

@@ -1,7 +1,8 @@
 //! Files whose data another process writes.
 //!
 //! A [`ServedFile`] is what a client has: the definitions, in a file of the same format in memory, and a [`Line`] to the server. The
-//! server has the file, and makes the client's [`Call`]s again, in their order. Design: `docs/dev/servers.md`.
+//! server has the file, and makes the client's [`Call`]s again, in their order. A [`ReadFile`] is one that the client has open for reading, and whose
+//! elements the server reads. Design: `docs/dev/servers.md`.
 #![forbid(unsafe_code)]
 
 mod call;
@@ -12,9 +13,11 @@ pub mod local;
 mod phantom;
 mod pointers;
 mod ranks;
+mod reading;
 pub mod replay;
 mod tuning;
 mod wire;
+mod words;
 mod write;
 
 pub use call::{Call, OwnedSlab, Told, ValuesForm};
@@ -22,3 +25,4 @@ pub use file::ServedFile;
 pub use line::{Line, Reply};
 pub use phantom::Phantom;
 pub use pointers::has_pointers;
+pub use reading::{Got, ReadFile, ReadLine};

@@ -9,6 +9,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 
 use crate::call::{Call, Told};
 use crate::line::{Line, Reply};
+use crate::reading::{Got, ReadLine};
 
 /// The client's end.
 #[derive(Debug)]
@@ -78,6 +79,15 @@ impl Line for LocalLine {
     fn failure(&self) -> Option<Error> {
         self.told.lock().take()
     }
+}
+
+impl ReadLine for LocalLine {
+    fn get(&self, call: &Call, _: &mut [u8]) -> Option<Got> {
+        let Reply { converted, values, .. } = self.ask(call, &[]).ok()?;
+        Some(Got { converted, apart: Some(values) })
+    }
+
+    fn renew(&self) {}
 }
 
 impl LocalServer {

@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
     connect, listen, recvmsg, sendmsg, socket_with, socketpair,
-    sockopt::{socket_peercred, socket_type},
+    sockopt::{Timeout, set_socket_timeout, socket_peercred, socket_type},
 };
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
@@ -131,6 +131,19 @@ impl Channel {
     /// `ConnectionRefused` or `NotFound` where none does; what the system says.
     pub fn to(path: &Path) -> io::Result<Channel> {
         let fd = behind_standard(new_socket()?)?;
+        connect(&fd, &SocketAddrUnix::new(path)?)?;
+        Ok(Channel(fd))
+    }
+
+    /// The same, for who does not wait longer than a time where nobody takes in those who come.
+    ///
+    /// # Errors
+    /// As [`Channel::to`]; `WouldBlock` when the time is over.
+    pub fn to_within(path: &Path, within: Duration) -> io::Result<Channel> {
+        let fd = behind_standard(new_socket()?)?;
+        // Of no time at all it would be none.
+        let within = within.max(Duration::from_millis(1));
+        set_socket_timeout(&fd, Timeout::Send, Some(within))?;
         connect(&fd, &SocketAddrUnix::new(path)?)?;
         Ok(Channel(fd))
     }
@@ -286,6 +299,21 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn who_takes_nobody_in_is_not_waited_for() {
+        let place = std::env::temp_dir().join(format!("zonda-place-{}", std::process::id()));
+        let _ = std::fs::remove_file(&place);
+        let fd = new_socket().unwrap();
+        bind(&fd, &SocketAddrUnix::new(&place).unwrap()).unwrap();
+        listen(&fd, 0).unwrap();
+        let come = |_| Channel::to_within(&place, Duration::from_millis(20));
+        let came: Vec<_> = (0..9).map(come).collect();
+        assert!(came.first().is_some_and(Result::is_ok));
+        std::fs::remove_file(&place).unwrap();
+        let why = came.last().and_then(|last| last.as_ref().err()).map(io::Error::kind);
+        assert_eq!(why, Some(io::ErrorKind::WouldBlock));
+    }
 
     #[test]
     fn messages_bring_files_and_the_end_is_told() {

@@ -3,7 +3,7 @@
 //! A [`Team`] is what parallel files need of MPI, and no more: who one is, broadcasts, reductions, scans, and a sparse
 //! exchange of byte messages. [`Alone`] is a team of one, whose steps are empty. [`threads`] simulates teams of up to 1,024 ranks in
 //! one process, counts their messages and makes things go wrong; [`model`] says how long as many messages take on a machine that is not
-//! there. [`algorithms`] has the steps over messages of two ranks. [`agree`] is the first step of most calls: do all ranks make the
+//! there. [`spread`] has ranks as threads of several processes. [`algorithms`] has the steps over messages of two ranks. [`agree`] is the first step of most calls: do all ranks make the
 //! same one? By [`tell_all`] all ranks learn what each has to say. MPI itself is in `zonda-mpi`, the only crate that knows it.
 //!
 //! Every method that communicates is a *step*: all ranks of the team call the same steps in the same order. A step has a [`Step`],
@@ -15,6 +15,7 @@ pub mod algorithms;
 mod alone;
 pub mod model;
 mod patience;
+pub mod spread;
 mod telling;
 pub mod threads;
 pub mod traffic;

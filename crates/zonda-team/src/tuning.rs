@@ -33,3 +33,9 @@ pub(crate) const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// How many ranks such a line names. No row: as [`SAY_EVERY`].
 pub(crate) const RANKS_NAMED: usize = 16;
+
+/// Names of teams that were here, of which late words are dropped. Such words come at most as late as a process was stopped meanwhile; a name takes some 50 bytes.
+pub(crate) const MOST_OVER: usize = 16 << 10;
+
+/// Bytes that a member reads at once from another one: as many as a socket holds.
+pub(crate) const PEER_BUFFER_BYTES: usize = 64 << 10;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use crate::event::EventKind;
 use crate::format::{
     self, BLOCK_HEAD, BlockHead, EVENT_BYTES, NameRecord, SECTION_HEAD, TABLE_FILES, TABLE_LAYERS,
-    TABLE_THREADS, TABLE_VARIABLES, TABLE_WORDS,
+    TABLE_ROLES, TABLE_THREADS, TABLE_VARIABLES, TABLE_WORDS,
 };
 
 /// Most bytes of names of a section that are kept.
@@ -82,6 +82,12 @@ impl TraceNames {
     #[must_use]
     pub fn layer(&self, opening: u32, depth: u32) -> Option<&str> {
         self.get(TABLE_LAYERS, opening, u64::from(depth))
+    }
+
+    /// What the process is in a job, such as "rank 3".
+    #[must_use]
+    pub fn role(&self) -> Option<&str> {
+        self.get(TABLE_ROLES, 0, 0)
     }
 
     /// Of a thread.
@@ -255,7 +261,7 @@ impl<R: Read> Decoder<R> {
             return Ok(None);
         }
         if n < BLOCK_HEAD {
-            if self.at == 0 || !format::MAGIC.starts_with(&head[..n.min(format::MAGIC.len())]) {
+            if !format::MAGIC.starts_with(&head[..n.min(format::MAGIC.len())]) {
                 let what = "no block of a trace begins here".to_owned();
                 return Err(DecodeError::Bad { at: self.at, what });
             }

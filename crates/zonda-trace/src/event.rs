@@ -124,6 +124,22 @@ kinds! {
     /// Span: short runs of a put of several ranks came together at owners of stripes, in one round: `bytes` of this rank that others wrote,
     /// `offset` how many others.
     Exchange = 113 "exchange of runs",
+
+    /// Instant: an I/O server had the values of a get, `bytes`, when a client asked for them: read for another client, or, where `code` is 1, read ahead.
+    ReadFound = 120 "read found",
+    /// Span: a client of I/O servers handed a call over, `name`, in which it may have waited for room; `bytes` are those of its values.
+    ServerTell = 128 "handed over",
+    /// Span: a client of I/O servers asked something, `name`, and waited for the answer; `bytes` as above.
+    ServerAsk = 129 "wait: I/O server",
+    /// Instant: an I/O server took a call, `name`, from the client whose process is `item`; `bytes` of values; `offset` is 1 more than the
+    /// client's rank in the file, 0 for a file of this client alone. Of the following three, too.
+    ServerTake = 130 "taken",
+    /// Span: the call waited in the server, until it began to be carried out.
+    ServerQueue = 131 "queued",
+    /// Span: it was carried out; `code` is that of the error.
+    ServerCall = 132 "carried out",
+    /// Span: of the time in the queue, that in which calls of other ranks of the file were waited for.
+    ServerGather = 133 "wait: calls of other ranks",
 }
 
 /// `item` of events that have none.

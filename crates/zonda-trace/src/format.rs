@@ -37,6 +37,8 @@ pub const TABLE_VARIABLES: u8 = 3;
 pub const TABLE_LAYERS: u8 = 4;
 /// Names of threads: the number is the thread's.
 pub const TABLE_THREADS: u8 = 5;
+/// What the process is in a job, such as "rank 3": both numbers are 0, and the last record counts.
+pub const TABLE_ROLES: u8 = 6;
 
 /// The head of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

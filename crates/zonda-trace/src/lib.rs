@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 pub use event::{Args, EventKind, NO_ITEM};
 pub use names::{current_file, file, layer, set_current_file, variable};
-pub use sink::flush;
+pub use sink::{flush, role};
 pub use span::{TraceSpan, counter, instant, lock, span, span_between, span_since, start};
 
 /// The variable of the environment that names the file; `%p` in it stands for the process's number, `%r` for its

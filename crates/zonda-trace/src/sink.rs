@@ -19,8 +19,8 @@ use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 use crate::buffer::{self, EventBuffer};
 use crate::clock;
 use crate::format::{
-    self, BLOCK_HEAD, BlockHead, EVENT_BYTES, MAGIC, NameRecord, TABLE_FILES, TABLE_THREADS,
-    TABLE_WORDS,
+    self, BLOCK_HEAD, BlockHead, EVENT_BYTES, MAGIC, NameRecord, TABLE_FILES, TABLE_ROLES,
+    TABLE_THREADS, TABLE_WORDS,
 };
 use crate::span::NewEvent;
 
@@ -40,6 +40,8 @@ struct TraceState {
     end: u64,
     /// When the process, or the child of a fork, began to record: ticks and nanoseconds.
     origin: (u64, u64),
+    /// The same moment in nanoseconds since 1970, by which traces of several processes are put side by side.
+    origin_unix_ns: u64,
     /// Set once it could not be written: then never again.
     failed: bool,
     /// Every name so far, for a child has to repeat them.
@@ -62,6 +64,11 @@ fn now() -> (u64, u64) {
     (clock::ticks(), clock::nanoseconds())
 }
 
+fn unix_ns() -> u64 {
+    let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    u64::try_from(since).unwrap_or(u64::MAX)
+}
+
 fn state() -> &'static Mutex<TraceState> {
     static STATE: Settled<Mutex<TraceState>> = Settled::new();
     STATE.get_or_make(|| Mutex::ranked(Rank::Trace, TraceState::default()))
@@ -78,10 +85,26 @@ pub(crate) fn begin(path: &Path) -> bool {
     if state.path.is_none() {
         fork::register(&TraceFreeze);
         state.path = Some(path.to_owned());
-        state.origin = now();
+        state.begin_here();
+        let rank = zonda_runtime::launched_rank(|name| std::env::var(name).ok());
+        state.names.extend(rank.map(|rank| of_role(format!("rank {rank}"))));
         state.open();
     }
     !state.failed
+}
+
+fn of_role(text: String) -> NameRecord {
+    NameRecord { table: TABLE_ROLES, number: 0, second: 0, text }
+}
+
+/// Says what this process is in its job, in place of the rank that a launcher gave it.
+pub fn role(text: &str) {
+    if crate::on() {
+        let mut state = lock();
+        state.name(of_role(text.to_owned()));
+        // Also of a process that records nothing before it is killed.
+        state.write_names();
+    }
 }
 
 /// A buffer for the calling thread.
@@ -218,10 +241,14 @@ impl Frozen for TraceOverFork {
 }
 
 impl TraceState {
+    fn begin_here(&mut self) {
+        (self.origin, self.origin_unix_ns) = (now(), unix_ns());
+    }
+
     fn begin_in_child(&mut self) {
         self.file = None;
         self.end = 0;
-        self.origin = now();
+        self.begin_here();
         self.names_written = 0;
         self.late.clear();
         for buffer in std::mem::take(&mut self.buffers) {
@@ -232,7 +259,9 @@ impl TraceState {
             }
         }
         self.variables.clear();
-        self.names.retain(|name| name.table != format::TABLE_VARIABLES);
+        // A rank's child is no rank.
+        let is_own = |table| matches!(table, format::TABLE_VARIABLES | TABLE_ROLES);
+        self.names.retain(|name| !is_own(name.table));
     }
 
     fn name(&mut self, record: NameRecord) {
@@ -249,7 +278,7 @@ impl TraceState {
         match output(asked) {
             Ok((file, end)) => {
                 (self.file, self.end) = (Some(file), end);
-                self.write_block(format::SECTION, 0, &section());
+                self.write_block(format::SECTION, 0, &section(self.origin_unix_ns));
             }
             Err((path, why)) => self.fail(&path, &why),
         }
@@ -413,10 +442,9 @@ fn whole_blocks(file: &File) -> io::Result<u64> {
 }
 
 /// What a process begins with.
-fn section() -> Vec<u8> {
+fn section(unix_ns: u64) -> Vec<u8> {
     let clock = u8::from(clock::is_counter());
     let cores = zonda_runtime::threads();
-    let unix_ns = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let mut bytes = Vec::with_capacity(256);
     bytes.extend_from_slice(&format::VERSION.to_le_bytes());
     bytes.extend_from_slice(&[clock, 0]);
@@ -424,7 +452,7 @@ fn section() -> Vec<u8> {
     bytes.extend_from_slice(&std::os::unix::process::parent_id().to_le_bytes());
     bytes.extend_from_slice(&u32::try_from(cores).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(&0u32.to_le_bytes());
-    bytes.extend_from_slice(&u64::try_from(unix_ns).unwrap_or(u64::MAX).to_le_bytes());
+    bytes.extend_from_slice(&unix_ns.to_le_bytes());
     for text in [&command_line()[..], env!("CARGO_PKG_VERSION").as_bytes()] {
         bytes.extend_from_slice(&u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
         bytes.extend_from_slice(text);

@@ -65,6 +65,10 @@ fn child_side() {
             counter(EventKind::QueueJobs, name, || 2);
             zonda_trace::flush();
         }
+        "server" => {
+            zonda_trace::role("server1");
+            std::process::abort();
+        }
         "refused" => counter(EventKind::QueueBytes, 0, || unreachable!("no trace, no argument")),
         other => panic!("no case {other}"),
     }
@@ -266,6 +270,19 @@ fn damaged_traces() {
     }
     assert!(matches!(steps(b"CDF\x01"), Err(DecodeError::Bad { at: 0, .. })));
     assert_eq!(steps(b"").unwrap(), 0);
+}
+
+/// Who a process is, is known whether it recorded anything or not.
+#[test]
+fn roles() {
+    for (case, role) in [("all", "rank 3"), ("server", "server1")] {
+        let scratch = Scratch::new("roles");
+        child(case, &scratch.trace());
+        let bytes = std::fs::read(scratch.trace()).unwrap();
+        let mut decoder = Decoder::new(&bytes[..]);
+        while decoder.step().unwrap().is_some() {}
+        assert_eq!(decoder.names().role(), Some(role), "{case}");
+    }
 }
 
 /// What blocks say was lost is as wrong as they like.

@@ -258,7 +258,13 @@ impl Dataset {
     ) -> Result<Dataset> {
         let file = opened.file().cloned();
         let opening = Opening { path, options, damaged };
+        let reader = path.filter(|_| damaged == Damaged::Refuse);
+        let reader = reader.and_then(|path| servers::reader(path, options, file.as_ref()));
         let (inner, passed) = format::open(opened, &opening).map_err(|error| error.at(name))?;
+        let inner = match reader {
+            Some(reader) => reader.of_open(inner),
+            None => inner,
+        };
         let mut dataset = Dataset::new(name, inner, file);
         dataset.passed = passed;
         Ok(dataset)

@@ -43,6 +43,7 @@ mod object_copy;
 mod open;
 mod open_file;
 mod parallel;
+mod patience;
 pub mod ranks;
 mod recovery;
 mod served;

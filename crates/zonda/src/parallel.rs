@@ -300,10 +300,15 @@ fn open_together(
         Ok(opened)
     })?;
     let OpenedByRank { opened, replica, lock, file } = opened;
+    let reader = servers::reader(path, options, file.as_ref());
     let damaged = zonda_nc4::Damaged::Refuse;
     let opening = Opening { path: Some(path), options, damaged };
     let read = common(&**team, step, &replica, || joined(format::open(opened, &opening)?.0));
-    let read = read.map_err(of_step)??;
+    let (read, mark) = read.map_err(of_step)??;
+    let read = match reader {
+        Some(reader) => reader.of(read),
+        None => read,
+    };
     // What is only read is read by each rank as it is.
     let (hints, striping) = match options.write {
         true => agreed(&**team, step, options.hints, file.as_deref())?,
@@ -311,7 +316,7 @@ fn open_together(
     };
     let layout = FileLayout { striping, made: None };
     let asked = (options.equal_attributes, options.independent_filters, (hints, layout));
-    let dataset = finish(team, path, read, (replica, lock, file), asked)?;
+    let dataset = finish(team, path, (read, mark), (replica, lock, file), asked)?;
     if options.write {
         dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
     }

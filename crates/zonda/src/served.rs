@@ -1,4 +1,4 @@
-//! Files that a server writes for a client: what the client opens, and what the server does with the client's calls.
+//! Files that a server writes, or reads, for a client: what the client opens, and what the server does with the client's calls.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use zonda_format::{Access, Dispatch, FillMode, OwnedValues, Transfer, VarRef};
 use zonda_model::{MemType, NcError};
 use zonda_served::replay::{define, with_values};
 use zonda_served::{
-    Call, Line, OwnedSlab, Phantom, Reply, ServedFile, Told, ValuesForm, has_pointers,
+    Call, Line, OwnedSlab, Phantom, ReadFile, ReadLine, Reply, ServedFile, Told, ValuesForm,
+    has_pointers,
 };
 use zonda_storage::backend::Memory;
 use zonda_storage::{OpenedStorage, Storage};
@@ -16,10 +17,24 @@ use zonda_storage::{OpenedStorage, Storage};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{self, Maker};
-use crate::open::CreateOptions;
+use crate::open::{self, CreateOptions, OpenOptions, Opening};
 use crate::open_file::OpenFile;
 
 impl Dataset {
+    /// Opens a dataset for reading, all elements of which the server at the other end of `line` reads: it has the file at `path` open.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn open_read_by(line: Arc<dyn ReadLine>, path: &Path) -> Result<Dataset> {
+        let options = &OpenOptions::default();
+        let opening = Opening { path: Some(path), options, damaged: zonda_nc4::Damaged::Refuse };
+        let opened = open::open_existing(path, options);
+        let opened = opened.and_then(|opened| format::open(opened, &opening));
+        let (own, mark) = opened.map_err(|error| error.at(path))?.0.into_parts();
+        let file = ReadFile::new(own, line).asking_always();
+        Ok(Dataset::new(path, OpenFile::new(Box::new(file), mark, None), None))
+    }
+
     /// Creates a dataset that the server at the other end of `line` writes: it has created the file at `path` with the same options.
     ///
     /// # Errors
@@ -90,6 +105,26 @@ impl Dataset {
         }
     }
 
+    /// As [`Dataset::carry_out`], of a call that found no room on the device: again, or, where the definitions are changed and only the commit of that failed, the commit.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn carry_out_again(&self, told: &Told, values: &[u8]) -> Result<Reply> {
+        let is_made = match told.call {
+            Call::Enddef { .. } | Call::EndDefinitions => !self.in_define_mode(),
+            Call::Redef => self.in_define_mode(),
+            Call::Put { .. }
+            | Call::CheckPut { .. }
+            | Call::TakePart { .. }
+            | Call::Sync
+            | Call::Drain
+            | Call::Close
+            | Call::Abort => false,
+            _ => true,
+        };
+        if is_made { self.sync().map(|()| Reply::default()) } else { self.carry_out(told, values) }
+    }
+
     fn make_call(&self, call: &Call, values: &[u8]) -> Result<Reply> {
         let done = match call {
             Call::CheckPut { var, slab, mem } => {
@@ -110,7 +145,11 @@ impl Dataset {
                 };
                 return Ok(Reply { converted, ..Reply::default() });
             }
-            Call::Get { var, slab, mem } => return self.get_for_client(*var, slab, *mem),
+            Call::Get { var, slab, mem } => {
+                let mut values = Vec::new();
+                let converted = self.get_for_client(*var, slab, *mem, &mut values)?;
+                return Ok(Reply { converted, values, shape: Vec::new() });
+            }
             Call::Shape { var } => {
                 return Ok(Reply { shape: self.shape_of(*var)?, ..Reply::default() });
             }
@@ -147,20 +186,27 @@ impl Dataset {
         })
     }
 
-    fn get_for_client(&self, var: VarRef, slab: &OwnedSlab, mem: Option<MemType>) -> Result<Reply> {
+    /// Makes a get. `values` become its elements, with what they point to where they do.
+    pub(crate) fn get_for_client(
+        &self,
+        var: VarRef,
+        slab: &OwnedSlab,
+        mem: Option<MemType>,
+        values: &mut Vec<u8>,
+    ) -> Result<Converted> {
         let has_pointers = mem.is_none()
             && self.named(self.queued_file.ask(|file| {
                 let definitions = file.definitions();
                 has_pointers(definitions, definitions.var(var)?.nc_type)
             }))?;
-        let (mut values, mut owned) = (Vec::new(), OwnedValues::default());
-        let to = (&mut values, has_pointers.then_some(&mut owned as _));
+        let mut owned = OwnedValues::default();
+        let to = (&mut *values, has_pointers.then_some(&mut owned as _));
         let converted = self.get_list(var, &slab.slab(), mem, to)?;
         if has_pointers {
-            let owned = owned.with_bytes(values);
-            values = zonda_model::memory::filled(owned.written_bytes(), 0).map_err(Error::from)?;
-            owned.write_to(&mut values).ok_or(NcError::Internal)?;
+            let owned = owned.with_bytes(std::mem::take(values));
+            *values = zonda_model::memory::filled(owned.written_bytes(), 0).map_err(Error::from)?;
+            owned.write_to(values).ok_or(NcError::Internal)?;
         }
-        Ok(Reply { converted, values, shape: Vec::new() })
+        Ok(converted)
     }
 }

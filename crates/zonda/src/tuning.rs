@@ -229,6 +229,18 @@ pub(crate) const SERVER_SPARE_BYTES: usize = 16 << 20;
 pub(crate) const SERVER_LEAST_BUFFER: usize = 16 << 10;
 pub(crate) const SERVER_BUFFER_STEP: usize = 64 << 10;
 
+/// Values of more bytes come to a client as memory, not in a message.
+pub(crate) const SERVER_INLINE_BYTES: usize = 32 << 10;
+/// Most bytes of results of gets that a server keeps of one file; a quarter of `ZONDA_MEMORY` where that is less.
+pub(crate) const SERVER_RESULT_BYTES: u64 = 256 << 20;
+/// Most results of gets that a server keeps of one file.
+pub(crate) const SERVER_MOST_RESULTS: usize = 64;
+/// Most gets that wait to be made ahead in a server.
+pub(crate) const SERVER_MOST_AHEAD: usize = 64;
+/// Most bytes of memory that a server keeps for the values of later gets, and most pieces of it.
+pub(crate) const SERVER_SPARE_SHEET_BYTES: u64 = 64 << 20;
+pub(crate) const SERVER_SPARE_SHEETS: usize = 8;
+
 /// Most bytes of a message of MPI to a server: what the server has in memory twice for a while.
 pub(crate) const SERVER_MESSAGE_BYTES: usize = 16 << 20;
 /// Most bytes of messages of MPI from a client to a server that the server has not taken: as many as wait in a ring.

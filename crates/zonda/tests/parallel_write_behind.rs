@@ -14,6 +14,8 @@ use zonda::{
 use zonda_testkit::by;
 
 const FORMATS: [Format; 3] = [Format::Cdf5, Format::NetCdf4, Format::NetCdf4Classic];
+/// That of files whose chunks go through filters.
+const FILTERED: Format = Format::NetCdf4;
 const ON: WriteBehind =
     WriteBehind::On(WriteBehindOptions { helper: false, memory_bytes: None, threads: None });
 
@@ -200,7 +202,7 @@ fn rest(file: &Dataset) {
 fn life_with_faults(
     team: &threads::Threads,
     path: &Path,
-    format: Format,
+    (format, is_filtered): (Format, bool),
     (how, bad, spec): (WriteBehind, usize, &str),
 ) -> Option<(Vec<i32>, String)> {
     let me = team.rank();
@@ -218,6 +220,14 @@ fn life_with_faults(
         let chunk = Some(&[1, 12][..]);
         file.def_var_chunking(vars[1].into(), StorageRequest::Chunked, chunk).unwrap();
     }
+    if is_filtered {
+        // Each rank has a chunk of the first, and a part of one of the second.
+        let chunk = Some(&[4][..]);
+        file.def_var_chunking(vars[0].into(), StorageRequest::Chunked, chunk).unwrap();
+        vars.iter().for_each(|var| file.def_var_deflate((*var).into(), true, Some(1)).unwrap());
+    }
+    // What has no place yet waits for the next call of all.
+    let rest = |file: &Dataset| if is_filtered { () } else { rest(file) };
     let (mut codes, mut text) = (Vec::new(), String::new());
     let mut code = |done: Result<()>| {
         let code = done.as_ref().map_or_else(|error| error.code().code(), |()| 0);
@@ -266,7 +276,8 @@ fn life_with_faults(
 #[test]
 fn a_write_that_fails_is_told_to_all_ranks_at_the_next_call_and_loses_nothing() {
     let ranks = 3;
-    for format in FORMATS {
+    let kinds = FORMATS.map(|format| (format, false)).into_iter().chain([(FILTERED, true)]);
+    for (format, is_filtered) in kinds {
         let mut n_told = 0;
         for bad in 0..ranks {
             let (mut nth, mut quiet) = (0, 0);
@@ -275,9 +286,9 @@ fn a_write_that_fails_is_told_to_all_ranks_at_the_next_call_and_loses_nothing() 
                 let spec = format!("fault:write:{nth}:enospc,file");
                 let folder = tempfile::tempdir().unwrap();
                 let path = folder.path().join("file.nc");
-                let what = format!("{format:?}, {spec} on rank {bad}");
+                let what = format!("{format:?}, filters {is_filtered}, {spec} on rank {bad}");
                 let ends = threads::all(ranks, |team| {
-                    life_with_faults(team, &path, format, (ON, bad, &spec))
+                    life_with_faults(team, &path, (format, is_filtered), (ON, bad, &spec))
                 });
                 let Some((codes, text)) = &ends[0] else {
                     assert!(ends.iter().all(Option::is_none), "{what}: {ends:?}");
@@ -311,7 +322,8 @@ const FILL: i32 = -2147483647;
 
 #[test]
 fn what_fails_on_a_rank_without_a_queue_is_told_to_all_ranks_and_leaves_fill_values() {
-    for format in FORMATS {
+    let kinds = FORMATS.map(|format| (format, false)).into_iter().chain([(FILTERED, true)]);
+    for (format, is_filtered) in kinds {
         let mut n_told = 0;
         for (bad, nth) in (0..3).flat_map(|bad| (1..10).map(move |nth| (bad, nth))) {
             let spec = format!("fault:write:{nth}:enospc,file");
@@ -320,7 +332,7 @@ fn what_fails_on_a_rank_without_a_queue_is_told_to_all_ranks_and_leaves_fill_val
             let path = folder.path().join("file.nc");
             let ends = threads::all(3, |team| {
                 let how = if team.rank() == bad { WriteBehind::Off } else { ON };
-                life_with_faults(team, &path, format, (how, bad, &spec))
+                life_with_faults(team, &path, (format, is_filtered), (how, bad, &spec))
             });
             assert!(ends.iter().all(|end| *end == ends[0]), "{what}: {ends:?}");
             let Some((_, text)) = &ends[0] else { continue };
@@ -418,4 +430,156 @@ fn what_waits_keeps_within_its_room() {
         let row = get(&file, growing, (&[step, 0], &[1, 4 * EACH])).unwrap();
         assert!(row.iter().all(|value| *value == step as i32));
     }
+}
+
+/// A variable along records and one that cannot grow, of `n` chunks of so many elements in a row, each with a checksum.
+fn defined_with_filters(file: &Dataset, n: usize, chunk: usize) -> [VarId; 2] {
+    let time = file.def_dim(b"time", 0).unwrap();
+    let x = file.def_dim(b"x", n * chunk).unwrap();
+    let vars = [(&b"growing"[..], &[time.0, x.0][..]), (b"fixed", &[x.0])].map(|(name, dims)| {
+        let var = file.def_var(name, 4, dims).unwrap();
+        let chunks = if dims.len() == 2 { &[1, chunk][..] } else { &[chunk] };
+        file.def_var_chunking(var.into(), StorageRequest::Chunked, Some(chunks)).unwrap();
+        file.def_var_fletcher32(var.into(), true).unwrap();
+        var
+    });
+    file.enddef(Reserve::Default).unwrap();
+    vars
+}
+
+#[test]
+fn puts_through_filters_return_before_their_chunks_have_places_and_all_see_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.nc");
+    let n = 4;
+    // Chunks of one rank, and of two.
+    for chunk in [EACH, 2 * EACH] {
+        let _ = threads::all(n, |team| {
+            let file = created(team, &path, FILTERED, (ON, SLOW)).unwrap();
+            let [growing, fixed] = defined_with_filters(&file, n * EACH / chunk, chunk);
+            let me = team.rank();
+            let first = me * EACH;
+            // Who owns no chunk has nothing that waits.
+            let owns = |waits: usize| waits > 0 || chunk > EACH;
+            put(&file, growing, (&[0, first], &[2, EACH]), me as i32).unwrap();
+            assert!(owns(file.write_behind_status().0), "{chunk}");
+            let row = get(&file, growing, (&[1, 0], &[1, n * EACH])).unwrap();
+            assert_eq!(file.write_behind_status().0, 0);
+            assert!(row.iter().enumerate().all(|(at, value)| *value == (at / EACH) as i32));
+            // Puts to the same chunks, of which ranks have other parts each time, stay in order.
+            for turn in 0..3 {
+                let part = (me + turn) % n * EACH;
+                put(&file, fixed, (&[part], &[EACH]), turn as i32).unwrap();
+                put(&file, growing, (&[2, part], &[1, EACH / 2]), turn as i32).unwrap();
+            }
+            put(&file, growing, (&[2, first + EACH / 2], &[1, EACH - EACH / 2]), 7).unwrap();
+            assert!(owns(file.write_behind_status().0), "{chunk}");
+            file.sync().unwrap();
+            assert_eq!(file.write_behind_status().0, 0);
+            let all = get(&file, fixed, (&[0], &[n * EACH])).unwrap();
+            assert!(all.iter().all(|value| *value == 2));
+            // A file that is closed has what nobody waited for.
+            put(&file, growing, (&[3, first], &[1, EACH]), 9).unwrap();
+            file.close().unwrap();
+        });
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        let growing = file.meta(|meta| meta.find_var(b"growing")).unwrap();
+        let rows = get(&file, growing, (&[2, 0], &[2, n * EACH])).unwrap();
+        let expected = |at: usize| match at {
+            _ if at >= n * EACH => 9,
+            _ if at % EACH < EACH / 2 => 2,
+            _ => 7,
+        };
+        assert!(rows.iter().enumerate().all(|(at, value)| *value == expected(at)), "{chunk}");
+    }
+}
+
+/// What a rank sends in calls of one life with filters, call after call.
+fn sent_with_filters(team: &threads::Threads, path: &Path, how: WriteBehind) -> Vec<Traffic> {
+    let (n, me) = (team.size(), team.rank());
+    let file = created(team, path, FILTERED, (how, None)).unwrap();
+    let [growing, fixed] = defined_with_filters(&file, n / 2, 8);
+    let mut all = Vec::new();
+    let mut counted = |work: &dyn Fn()| {
+        let before = team.traffic();
+        work();
+        all.push(team.traffic().since(&before));
+    };
+    let part = [4 * me];
+    let record = |at: usize| put(&file, growing, (&[at, 4 * me], &[1, 4]), 2).unwrap();
+    counted(&|| put(&file, fixed, (&part, &[4]), 1).unwrap());
+    counted(&|| put(&file, fixed, (&part, &[4]), 2).unwrap());
+    counted(&|| record(0));
+    counted(&|| record(1));
+    counted(&|| record(2));
+    counted(&|| file.sync().unwrap());
+    counted(&|| record(3));
+    counted(&|| drop(get(&file, growing, (&[1, 0], &[1, 1])).unwrap()));
+    counted(&|| file.close().unwrap());
+    all
+}
+
+#[test]
+fn ranks_say_no_more_to_each_other_of_chunks_than_without_queues() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.nc");
+    let of = |how| threads::all(16, |team| sent_with_filters(team, &path, how));
+    let (direct, queued) = (of(WriteBehind::Off), of(ON));
+    let reductions = |calls: &[Traffic]| -> Vec<u64> {
+        calls.iter().map(|sent| sent.of(Kind::Reduce).steps).collect()
+    };
+    let [direct_counts, queued_counts] = [reductions(&direct[0]), reductions(&queued[0])];
+    // How long chunks have become, and that they are written, is not told in the first put.
+    assert_eq!((direct_counts[0], queued_counts[0]), (4, 2));
+    // The same chunks again: both are told now.
+    assert_eq!((direct_counts[1], queued_counts[1]), (4, 4));
+    for put in [2, 3, 4, 6] {
+        assert!(queued_counts[put] <= direct_counts[put] - 1, "{put}: {queued_counts:?}");
+    }
+    for (direct, queued) in direct.iter().zip(&queued) {
+        let sum = |calls: &[Traffic]| calls.iter().map(|sent| sent.total().messages).sum();
+        let [direct, queued]: [u64; 2] = [sum(direct), sum(queued)];
+        // The get is one of all ranks.
+        let of_get = direct / direct_counts.iter().sum::<u64>() + 1;
+        assert!(queued <= direct + of_get, "{queued} and {direct}");
+    }
+}
+
+#[test]
+fn a_device_that_stays_full_leaves_no_chunks_of_later_puts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.nc");
+    let codes = threads::all(3, |team| {
+        let me = team.rank();
+        // Nobody but the owner of a chunk writes.
+        let io = (me == 1).then_some("fault:write:2+:enospc,file");
+        let file = created(team, &path, FILTERED, (ON, io)).unwrap();
+        let [growing, fixed] = defined_with_filters(&file, 3, 4);
+        let put =
+            |var, start: &[usize], count: &[usize], value| put(&file, var, (start, count), value);
+        put(growing, &[0, 4 * me], &[1, 4], 5).unwrap();
+        file.sync().unwrap();
+        let mut codes = Vec::new();
+        // Chunks that are put to again keep what they had.
+        codes.push(put(growing, &[0, 4 * me], &[1, 4], 6).map_err(|error| error.code()));
+        for step in 1..6 {
+            codes.push(put(growing, &[step, 4 * me], &[1, 4], 6).map_err(|error| error.code()));
+        }
+        codes.push(put(fixed, &[4 * me], &[2], 6).map_err(|error| error.code()));
+        codes.push(file.sync().map_err(|error| error.code()));
+        codes.push(file.close().map_err(|error| error.code()));
+        assert!(file.is_open());
+        codes.push(file.abort().map_err(|error| error.code()));
+        codes
+    });
+    assert!(codes.iter().all(|code| *code == codes[0]), "{codes:?}");
+    let full = Err(NcError::System(28));
+    assert_eq!(codes[0][7..], [full; 3], "{codes:?}");
+    let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+    let growing = file.meta(|meta| meta.find_var(b"growing")).unwrap();
+    let first = get(&file, growing, (&[0, 0], &[1, 12])).unwrap();
+    assert_eq!(first, [5; 12]);
+    // Of what nothing refers to nothing is read.
+    let all = get(&file, growing, (&[1, 0], &[5, 12]));
+    assert!(all.is_err() || all.is_ok_and(|all| all.iter().all(|value| [FILL, 6].contains(value))));
 }

@@ -7,7 +7,7 @@ use std::thread;
 use zonda::served_files::local;
 use zonda::{
     AttPut, CreateOptions, Dataset, Endianness, FillMode, FilterSpec, Format, GroupId, Hyperslab,
-    MemType, Reserve, StorageRequest, Values, VarRef, VlenSink, VlenSource,
+    MemType, OpenOptions, Reserve, StorageRequest, Values, VarRef, VlenSink, VlenSource,
 };
 use zonda_testkit::{Rng, TempFolder, by};
 
@@ -353,7 +353,7 @@ impl Program<'_> {
         }
     }
 
-    fn run(mut self) -> Vec<String> {
+    fn run(mut self) -> Run {
         for _ in 0..4 + self.below(20) {
             self.define();
         }
@@ -372,11 +372,21 @@ impl Program<'_> {
         }
         let done = if self.one_in(20) { self.file.abort() } else { self.file.close() };
         self.note("close", done);
-        self.answers
+        Run { answers: self.answers, vars: self.vars }
     }
 }
 
+/// What a program leaves.
+struct Run {
+    answers: Vec<String>,
+    vars: Vec<(VarRef, i32, usize, Vec<usize>)>,
+}
+
 fn run(file: &Dataset, format: Format, seed: u64) -> Vec<String> {
+    life(file, format, seed).answers
+}
+
+fn life(file: &Dataset, format: Format, seed: u64) -> Run {
     let (rng, answers, n_names) = (Rng::new(seed), Vec::new(), 0);
     let (dims, vars, groups, types) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     Program { rng, file, format, answers, dims, vars, groups, types, n_names }.run()
@@ -423,4 +433,57 @@ fn calls_give_the_same_answers_and_bytes() {
         }
     }
     assert!(n_files > 100, "{n_files}");
+}
+
+/// Random gets, right and wrong ones, of a file that is only read.
+fn gets(file: &Dataset, format: Format, seed: u64, run: &Run) -> Vec<String> {
+    let (rng, answers, n_names, vars) = (Rng::new(seed), Vec::new(), 0, run.vars.clone());
+    let (dims, groups, types) = (Vec::new(), Vec::new(), Vec::new());
+    let mut program = Program { rng, file, format, answers, dims, vars, groups, types, n_names };
+    for n in 0..60 {
+        program.get();
+        if n % 20 == 19 {
+            program.inquire();
+        }
+    }
+    let done = file.sync();
+    program.note("sync", done);
+    program.get();
+    program.answers
+}
+
+#[test]
+fn gets_of_a_file_that_a_server_reads_are_those_of_the_file() {
+    let folder = TempFolder::new("served-reading");
+    let path = folder.path().join("x.nc");
+    let mut n_served = 0;
+    for seed in 0..by(60, 3000) {
+        for format in FORMATS {
+            let made = life(&Dataset::create(&path, &options(format)).unwrap(), format, seed);
+            let Ok(direct) = Dataset::open(&path, &OpenOptions::default()) else { continue };
+            let answers = gets(&direct, format, seed, &made);
+            let (line, server) = local::line(1);
+            let server_file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+            let by_server = thread::scope(|scope| {
+                let by = &server_file;
+                let serve = scope.spawn(move || {
+                    let mut n_done = 0;
+                    server.serve(|told, values| {
+                        let done = by.carry_out(told, values);
+                        n_done += usize::from(done.is_ok());
+                        done
+                    });
+                    n_done
+                });
+                let file = Dataset::open_read_by(Arc::new(line), &path).unwrap();
+                let by_server = gets(&file, format, seed, &made);
+                drop(file);
+                n_served += serve.join().unwrap();
+                by_server
+            });
+            assert_eq!(answers, by_server, "seed {seed} {format:?}");
+            let _ = std::fs::remove_file(&path);
+        }
+    }
+    assert!(n_served > 1000, "{n_served}");
 }

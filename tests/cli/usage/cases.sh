@@ -51,7 +51,7 @@ run-bad-lib|run --lib /nowhere/lib -- true
 man-unknown|man frobnicate
 CASES
     for line in "--help" "--version" "help run" "help dump" "info --help" "man" "man dump" \
-        "help view" "help trace" "help tune" "man view" "man trace" "man tune" "help copy" "man copy" \
+        "help view" "help trace" "help tune" "help top" "man view" "man trace" "man tune" "man top" "help copy" "man copy" \
         "completions bash" "completions fish" "completions zsh"; do
         # shellcheck disable=SC2086
         if "$zonda" $line >got 2>got.err && [ -s got ] && [ ! -s got.err ]; then

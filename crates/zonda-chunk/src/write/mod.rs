@@ -8,6 +8,7 @@
 
 mod chunk_memory;
 mod deferred;
+mod detached;
 mod encode;
 mod kept;
 mod large;
@@ -37,10 +38,11 @@ use crate::table::Allocate;
 use crate::{ChunkError, ChunkedArray, Decode};
 
 use crate::tuning::WRITE_CACHE_BYTES;
+pub use detached::{DetachedChunks, NotFiltered};
 pub use encode::ElementEncoding;
 pub use kept::KeptPart;
 use pending::{PendingChunk, PendingChunks, PendingOfArray};
-pub use shared::{ChunkGrid, FilteredChunk, HeldPart, SlabElements, ToFilter};
+pub use shared::{ChunkGrid, FilteredChunk, HeldPart, SlabElements, ToFilter, with_tails};
 pub use spill::MakeSpillFile;
 use spill::ReportedBytes;
 pub use spill_file::{SpillFile, release_spills_on_device};

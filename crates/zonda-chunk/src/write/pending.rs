@@ -127,18 +127,24 @@ impl PendingChunks {
     }
 
     pub(crate) fn remove(&mut self, keys: &mut PendingIds, key: &[u64], spare: &mut SpareMemory) {
-        let Some(id) = keys.remove(key) else { return };
-        let Some(pending) = self.nodes.get(id) else { return };
+        if let Some(elems) = self.take(keys, key) {
+            spare.put(elems.bytes);
+        }
+    }
+
+    /// Removes a chunk, and gives its elements. The place of spilled ones is free then.
+    pub(crate) fn take(&mut self, keys: &mut PendingIds, key: &[u64]) -> Option<ChunkElems> {
+        let id = keys.remove(key)?;
+        let pending = self.nodes.get(id)?;
         let (list, bytes) = match pending.is_deferred {
             true => (&mut self.deferred, &mut self.deferred_bytes),
             false => (&mut self.order, &mut self.bytes),
         };
         *bytes = bytes.saturating_sub(pending.cost());
         self.nodes.unlink(list, id);
-        if let Some(pending) = self.nodes.remove(id) {
-            pending.elems.spilled.into_iter().for_each(|slot| self.spills.release(slot));
-            spare.put(pending.elems.bytes);
-        }
+        let elems = self.nodes.remove(id)?.elems;
+        elems.spilled.into_iter().for_each(|slot| self.spills.release(slot));
+        Some(elems)
     }
 
     /// A chunk has become complete, and waits for others.

@@ -18,6 +18,7 @@ use super::store::{ChunkSource, PutMemory, StoreJob};
 use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, WRONG_LENGTH};
 use crate::ChunkError;
+use crate::engine::Engine;
 use crate::selection::{Coords, DimNumbers, GridSelection};
 use crate::table::ChunkAt;
 use crate::tuning::{PUT_ROUND_BYTES, STORE_POOL_BYTES};
@@ -116,6 +117,17 @@ impl WriterArray {
     ) -> Result<PutPart, ChunkError> {
         let mem_steps = memory_steps(slab.count, self.elem_size);
         PutPart::new(selection, pieces, &mem_steps, &self.steps).ok_or(OUTSIDE)
+    }
+
+    /// The part of a put of which a chunk has all elements.
+    pub(super) fn located_part(
+        &self,
+        of: &SlabElements<'_>,
+        key: &[u64],
+    ) -> Result<PutPart, ChunkError> {
+        self.check_whole(of)?;
+        let located = Located::of(self.selected(&of.slab)?, key)?;
+        self.part(&located, &of.slab)
     }
 
     fn check_whole(&self, of: &SlabElements<'_>) -> Result<(), ChunkError> {
@@ -285,9 +297,7 @@ impl ChunkWriter {
         let array = self.writer_array(*id)?;
         let bytes = match (one, memory) {
             (ToFilter::Whole(_, _, of), Some(memory)) => {
-                array.check_whole(of)?;
-                let located = Located::of(array.selected(&of.slab)?, key)?;
-                ChunkSource::Put(array.part(&located, &of.slab)?, memory)
+                ChunkSource::Put(array.located_part(of, key)?, memory)
             }
             (ToFilter::Given(_, _, bytes), _) => {
                 if bytes.len() != array.chunk_bytes {
@@ -307,27 +317,14 @@ impl ChunkWriter {
         &self,
         jobs: &[Option<StoreJob<'_>>],
     ) -> Result<Vec<Option<FilteredChunk>>, ChunkError> {
-        let bytes = jobs
-            .iter()
-            .flatten()
-            .fold(0usize, |sum, job| sum.saturating_add(job.array.chunk_bytes));
-        let largest = jobs.iter().flatten().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
-        let more = if bytes < STORE_POOL_BYTES { 0 } else { jobs.len().saturating_sub(1) };
-        let slots: Vec<_> = jobs.iter().map(|_| Mutex::ranked(Rank::Put, None)).collect();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut buffers = WorkerBuffers::take();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(job), Some(slot)) = (jobs.get(at), slots.get(at)) else { break };
-                let done = job.as_ref().map(|job| filtered(job, &mut buffers)).transpose();
-                *slot.lock() = Some(done);
-            }
-            buffers.put_back(largest, &self.engine);
-        };
-        self.engine.run(more, &work);
-        // All are done: the calling thread took part until none was left.
-        slots.into_iter().map(|slot| slot.into_inner().unwrap_or(Ok(None))).collect()
+        let listed = jobs.iter().map(|job| {
+            let bytes = job.as_ref().map_or(0, |job| job.array.chunk_bytes);
+            (job, bytes)
+        });
+        let done = on_all_threads(&self.engine, listed.collect(), |job, buffers| {
+            job.as_ref().map(|job| filtered(job, buffers)).transpose()
+        });
+        done.into_iter().collect()
     }
 
     /// Writes chunks to their places. Behind each are zeros up to `behind`, as far as the bytes reach that belong to its place.
@@ -339,15 +336,7 @@ impl ChunkWriter {
         chunks: &mut [(FilteredChunk, ChunkAt)],
         behind: &[u64],
     ) -> Result<(), ChunkError> {
-        for ((chunk, place), behind) in chunks.iter_mut().zip(behind) {
-            let own = chunk.bytes.len() as u64;
-            let bytes = behind.saturating_sub(place.at).saturating_sub(own);
-            let no_memory = ChunkError::NoMemory { bytes };
-            let more = usize::try_from(bytes).ok();
-            let more =
-                more.filter(|&more| chunk.bytes.try_reserve(more).is_ok()).ok_or(no_memory)?;
-            chunk.bytes.resize(chunk.bytes.len() + more, 0);
-        }
+        with_tails(chunks, behind)?;
         let mut ranges: Vec<_> = chunks
             .iter()
             .map(|(chunk, place)| WriteRange { at: place.at, data: &chunk.bytes })
@@ -368,6 +357,51 @@ impl ChunkWriter {
         }
         self.account();
     }
+}
+
+/// Appends zeros to chunks, up to `behind` of each, as far as the bytes reach that belong to its place.
+///
+/// # Errors
+/// [`ChunkError::NoMemory`].
+pub fn with_tails(
+    chunks: &mut [(FilteredChunk, ChunkAt)],
+    behind: &[u64],
+) -> Result<(), ChunkError> {
+    for ((chunk, place), behind) in chunks.iter_mut().zip(behind) {
+        let own = chunk.bytes.len() as u64;
+        let bytes = behind.saturating_sub(place.at).saturating_sub(own);
+        let no_memory = ChunkError::NoMemory { bytes };
+        let more = usize::try_from(bytes).ok();
+        let more = more.filter(|&more| chunk.bytes.try_reserve(more).is_ok()).ok_or(no_memory)?;
+        chunk.bytes.resize(chunk.bytes.len() + more, 0);
+    }
+    Ok(())
+}
+
+/// Does work of so many bytes each, on all threads where that pays. Gives what came of each, in their order.
+pub(super) fn on_all_threads<T: Send, R: Send>(
+    engine: &Engine,
+    jobs: Vec<(T, usize)>,
+    work: impl Fn(T, &mut WorkerBuffers) -> R + Sync,
+) -> Vec<R> {
+    let sizes = || jobs.iter().map(|(_, bytes)| *bytes);
+    let (bytes, largest) = (sizes().fold(0, usize::saturating_add), sizes().max().unwrap_or(0));
+    let more = if bytes < STORE_POOL_BYTES { 0 } else { jobs.len().saturating_sub(1) };
+    let slot = |(job, _): (T, usize)| Mutex::ranked(Rank::Put, (Some(job), None));
+    let slots: Vec<_> = jobs.into_iter().map(slot).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut buffers = WorkerBuffers::take();
+        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let job = slot.lock().0.take();
+            let done = job.map(|job| work(job, &mut buffers));
+            slot.lock().1 = done;
+        }
+        buffers.put_back(largest, engine);
+    };
+    engine.run(more, &work);
+    // All are done: the calling thread took part until none was left.
+    slots.into_iter().filter_map(|slot| slot.into_inner().1).collect()
 }
 
 fn filtered(job: &StoreJob<'_>, buffers: &mut WorkerBuffers) -> Result<FilteredChunk, ChunkError> {

@@ -25,6 +25,13 @@ impl WrittenBits {
         Some(WrittenBits { words, missing })
     }
 
+    /// All of `n_elems`, and those that are never marked.
+    pub(crate) fn complete(n_elems: usize) -> Option<WrittenBits> {
+        let mut written = WrittenBits::new(n_elems, n_elems)?;
+        written.mark(0, n_elems);
+        Some(written)
+    }
+
     /// A bit for each element, in words of 64.
     pub(crate) fn words(&self) -> &[u64] {
         &self.words

@@ -39,11 +39,15 @@ pub(crate) struct Args {
     /// Started by `zonda run --servers`, which is at the other end of standard input and output: serves who comes to this socket
     #[arg(long, hide = true, conflicts_with_all = ["started", "program"], value_name = "PATH")]
     group: Option<PathBuf>,
+
+    /// How many servers the group has
+    #[arg(long, hide = true, requires = "group", value_name = "N", default_value_t = 1)]
+    members: usize,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Some(socket) = &args.group {
-        return serve_group(socket);
+        return serve_group(socket, args.members);
     }
     if let Some(pid) = args.started {
         // This process ends at once. The one that it started stays, and is no child of the program.
@@ -82,7 +86,7 @@ fn outlive_signals() -> Result<()> {
 }
 
 /// Serves until standard input ends, and all clients have.
-fn serve_group(socket: &Path) -> Result<ExitCode> {
+fn serve_group(socket: &Path, n_members: usize) -> Result<ExitCode> {
     outlive_signals()?;
     let is_over = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_over);
@@ -97,7 +101,7 @@ fn serve_group(socket: &Path) -> Result<ExitCode> {
         // Whoever waits for it may be gone.
         let _ = std::io::stdout().lock().write_all(READY).and_then(|()| std::io::stdout().flush());
     };
-    match zonda::servers::serve(socket, &is_over, ready) {
+    match zonda::servers::serve(socket, n_members, &is_over, ready) {
         Ok(0) => crate::done(),
         Ok(_) => Err(CommandFailure::Reported),
         Err(error) => Err(CommandFailure::text(format!("iod: {}: {error}", socket.display()))),

@@ -11,6 +11,7 @@ mod man;
 mod recover;
 mod run;
 mod table;
+mod top;
 mod trace;
 mod tune;
 mod view;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
+    Top(top::Args),
     Iod(iod::Args),
     Tune(tune::Args),
     Recover(recover::Args),
@@ -58,6 +60,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::View(args) => view::execute(&args, out),
         Command::Iod(args) => iod::execute(&args),
         Command::Trace(args) => trace::execute(&args, out),
+        Command::Top(args) => top::execute(&args, out),
         Command::Tune(args) => tune::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),
         Command::Completions(args) => completions::execute(&args, out),

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use zonda_chunk::{
     Allocate as _, ArrayId, ChunkAt, ChunkError, ChunkWriter, FilteredChunk, HeldPart, KeptPart,
-    SlabElements, ToFilter, WriteTable as _,
+    NotFiltered, SlabElements, ToFilter, WriteTable as _, with_tails,
 };
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, ChunkPlace, FilteredBytes, HeldChunk, MergedChunk, Result, SharedChunk, SharedChunks,
-    SharedGrid, SlabBytes, Transfer, Values, VarRef,
+    Access, ChunkPlace, DetachedChunks, FilteredBytes, HeldChunk, MergedChunk, Result, SharedChunk,
+    SharedChunks, SharedGrid, SlabBytes, Transfer, UnfilteredChunk, Values, VarRef,
 };
 use zonda_hdf5::FileAddr;
 use zonda_model::{ExtType, MemType, NcError, memory};
@@ -144,20 +144,54 @@ impl Nc4File {
         })
     }
 
-    fn write_all(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Outcome<()> {
-        if chunks.is_empty() {
-            return Ok(());
-        }
-        let mut placed: Vec<(FilteredChunk, ChunkAt)> = chunks
+    /// Chunks with their places, and where the bytes end that belong to these.
+    fn placed(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Outcome<PlacedChunks> {
+        let placed: Vec<(FilteredChunk, ChunkAt)> = chunks
             .into_iter()
             .map(|(FilteredBytes { mask, bytes }, at)| (FilteredChunk { mask, bytes }, place(at)))
             .collect();
         let behind: Vec<u64> = self.with_space(|space| {
             Ok(placed.iter().map(|(_, at)| space.padded(at.at, at.len)).collect())
         })?;
+        Ok((placed, behind))
+    }
+
+    fn write_all(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Outcome<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        let (mut placed, behind) = self.placed(chunks)?;
         let stores = self.writing.as_deref().map(|writing| &writing.stores).ok_or(INTERNAL)?;
         let writer = stores.chunks.as_ref().ok_or(INTERNAL)?;
         Ok(writer.write_filtered(&mut placed, &behind)?)
+    }
+
+    fn all_to_write(
+        &mut self,
+        chunks: Vec<(FilteredBytes, ChunkPlace)>,
+    ) -> Outcome<Vec<(u64, Vec<u8>)>> {
+        let (mut placed, behind) = self.placed(chunks)?;
+        with_tails(&mut placed, &behind)?;
+        Ok(placed.into_iter().map(|(chunk, at)| (at.at, chunk.bytes)).collect())
+    }
+
+    fn detached(
+        &mut self,
+        of: VarRef,
+        whole: Option<(&SlabBytes<'_>, &[&[u64]])>,
+        held: &[&[u64]],
+    ) -> Outcome<Box<dyn DetachedChunks>> {
+        let object = self.path_of(of);
+        let extent = self.extent_of(of)?;
+        let (writer, array) = self.array_of_mut(of)?;
+        let elements = whole.map(|(of, _)| elements(&extent, of));
+        let mut chunks: Vec<ToFilter<'_>> = Vec::new();
+        if let (Some((_, keys)), Some(elements)) = (whole, &elements) {
+            chunks.extend(keys.iter().map(|key| ToFilter::Whole(array, key, elements)));
+        }
+        chunks.extend(held.iter().map(|key| ToFilter::Held(array, key)));
+        let chunks = writer.detach(&chunks)?;
+        Ok(Box::new(DetachedOfVar { object, chunks }))
     }
 
     fn enter_all(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Outcome<()> {
@@ -182,6 +216,32 @@ impl Nc4File {
             old.iter().for_each(|at| space.free(at.at, at.len));
             Ok(())
         })
+    }
+}
+
+type PlacedChunks = (Vec<(FilteredChunk, ChunkAt)>, Vec<u64>);
+
+/// Chunks that were taken out.
+#[derive(Debug)]
+struct DetachedOfVar {
+    /// How messages name their variable.
+    object: String,
+    chunks: zonda_chunk::DetachedChunks,
+}
+
+impl DetachedChunks for DetachedOfVar {
+    fn n_bytes(&self) -> u64 {
+        self.chunks.n_bytes()
+    }
+
+    fn filter(self: Box<Self>) -> Vec<std::result::Result<FilteredBytes, UnfilteredChunk>> {
+        let DetachedOfVar { object, chunks } = *self;
+        let refused = |NotFiltered { error, bytes }| {
+            let error = Fault::Chunk(error).at(|| object.clone()).into();
+            UnfilteredChunk { error, bytes }
+        };
+        let shown = |FilteredChunk { mask, bytes }| FilteredBytes { mask, bytes };
+        chunks.filter().into_iter().map(|chunk| chunk.map(shown).map_err(refused)).collect()
     }
 }
 
@@ -351,6 +411,22 @@ impl SharedChunks for Nc4File {
         Ok(found.into_iter().flatten().collect())
     }
 
+    fn detach(
+        &mut self,
+        var: VarRef,
+        whole: Option<(&SlabBytes<'_>, &[&[u64]])>,
+        held: &[&[u64]],
+    ) -> Result<Box<dyn DetachedChunks>> {
+        let detached = self.detached(var, whole, held);
+        Ok(detached.map_err(|fault| self.put_fault(var, fault))?)
+    }
+
+    fn hold_again(&mut self, chunk: &SharedChunk, bytes: Vec<u8>) {
+        if let Ok((writer, array)) = self.array_of_mut(chunk.var) {
+            writer.hold_again(array, &chunk.key, bytes);
+        }
+    }
+
     fn take_places(&mut self, lens: &[u64]) -> Result<Vec<u64>> {
         Ok(self.take_all(lens).map_err(|fault| fault.at(|| String::from("/")))?)
     }
@@ -364,6 +440,13 @@ impl SharedChunks for Nc4File {
 
     fn write_filtered(&mut self, chunks: Vec<(FilteredBytes, ChunkPlace)>) -> Result<()> {
         Ok(self.write_all(chunks).map_err(|fault| fault.at(|| String::from("/")))?)
+    }
+
+    fn to_write(
+        &mut self,
+        chunks: Vec<(FilteredBytes, ChunkPlace)>,
+    ) -> Result<Vec<(u64, Vec<u8>)>> {
+        Ok(self.all_to_write(chunks).map_err(|fault| fault.at(|| String::from("/")))?)
     }
 
     fn enter(&mut self, chunks: &[(&SharedChunk, ChunkPlace, bool)]) -> Result<()> {

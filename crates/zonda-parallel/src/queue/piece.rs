@@ -7,6 +7,7 @@ use zonda_format::VarRef;
 use zonda_model::memory::{self, NoMemory};
 use zonda_storage::{Storage, StorageError, WriteRange};
 
+use super::filter_tasks::CountedBytes;
 use super::room::QueueRoom;
 
 /// Which put it was.
@@ -36,10 +37,13 @@ const HEAD_BYTES: u64 = size_of::<(u64, usize)>() as u64;
 /// The room that places of runs take at a time.
 const HEADS_BYTES: u64 = 4096;
 
-/// Runs that are written together.
+/// Runs that are written together: copied one after the other, or chunks that came of filters, each in memory of its own.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) of: PutLabel,
+    chunks: Vec<(u64, Vec<u8>)>,
+    /// The bytes of these count as long as they are here.
+    _counted: Option<CountedBytes>,
     /// Where each run goes, and how long it is, in the order of the calls.
     runs: Vec<(u64, usize)>,
     bytes: Vec<u8>,
@@ -55,11 +59,22 @@ impl Piece {
         room: &QueueRoom,
     ) -> Result<Piece, (NoMemory, Vec<u8>)> {
         let taken = bytes.capacity() as u64;
-        let mut piece = Piece { of, runs: Vec::new(), bytes, taken };
+        let (runs, chunks) = (Vec::new(), Vec::new());
+        let mut piece = Piece { of, chunks, _counted: None, runs, bytes, taken };
         match piece.take_heads(room) {
             Ok(()) => Ok(piece),
             Err(refused) => Err((refused, piece.bytes)),
         }
+    }
+
+    /// Chunks with their places.
+    pub(super) fn of_chunks(
+        of: PutLabel,
+        chunks: Vec<(u64, Vec<u8>)>,
+        counted: CountedBytes,
+    ) -> Piece {
+        let _counted = Some(counted);
+        Piece { of, chunks, _counted, runs: Vec::new(), bytes: Vec::new(), taken: 0 }
     }
 
     /// Memory for more places of runs.
@@ -72,7 +87,8 @@ impl Piece {
 
     /// Bytes of values in it.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        let chunks = self.chunks.iter().map(|(_, chunk)| chunk.len());
+        chunks.fold(self.bytes.len(), usize::saturating_add)
     }
 
     /// How many bytes fit. Places of runs have no more bytes than values may have.
@@ -106,12 +122,15 @@ impl Piece {
     /// Whether it has bytes of a range.
     pub(super) fn meets(&self, at: u64, len: u64) -> bool {
         let end = at.saturating_add(len);
-        self.runs.iter().any(|&(first, n)| first < end && at < first.saturating_add(n as u64))
+        let chunks = self.chunks.iter().map(|(first, chunk)| (*first, chunk.len()));
+        let mut all = self.runs.iter().copied().chain(chunks);
+        all.any(|(first, n)| first < end && at < first.saturating_add(n as u64))
     }
 
     /// Writes all of it. May be done again after an error.
     pub(super) fn write_to(&self, storage: &dyn Storage) -> Result<(), StorageError> {
-        let (mut ranges, mut rest) = (Vec::new(), &self.bytes[..]);
+        let chunks = self.chunks.iter().map(|(at, data)| WriteRange { at: *at, data });
+        let (mut ranges, mut rest): (Vec<_>, _) = (chunks.collect(), &self.bytes[..]);
         for &(at, len) in &self.runs {
             let (data, behind) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             ranges.push(WriteRange { at, data });

@@ -19,31 +19,61 @@ pub(crate) struct PutNotes {
     /// The same on all ranks.
     pub(crate) unsettled: UnsettledPuts,
     /// A put of all ranks failed on this rank before it was in the queue, and nobody was told.
-    failed: Option<(NcError, String)>,
+    failed: Option<(Failed, NcError, String)>,
     /// Places that the last put of all ranks was to cover. The same on all ranks.
     covered: Vec<UnfilledRun>,
     /// What a close tells when it is done.
     to_report: Option<Error>,
 }
 
-/// The bit of a number that says: what failed stands in a queue, and is tried again by a commit.
+/// What is known of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failed {
+    /// Chunks of an earlier put did not get to their filters, or through them.
+    Filters,
+    /// The last put of all ranks failed before it was in the queue.
+    LastPut,
+    /// It stands in a queue, and is tried again by a commit.
+    Stands,
+}
+
+/// The bit of a number that says: what failed stands in a queue.
 const STANDS: u64 = 1 << 63;
+/// The bit that says: it is that of the last put.
+const OF_LAST: u64 = 1 << 62;
 /// Bits of a rank in such a number.
-const RANK_BITS: u32 = 31;
+const RANK_BITS: u32 = 30;
 const RANK_MASK: u64 = (1 << RANK_BITS) - 1;
 
 /// A failure as a number: the greatest of all ranks is that of all. Of those with one code it is the first rank's.
-fn number_of(stands: bool, status: u64, rank: usize) -> u64 {
-    let stands = if stands { STANDS } else { 0 };
+fn number_of(failed: Failed, status: u64, rank: usize) -> u64 {
+    let failed = match failed {
+        Failed::Filters => 0,
+        Failed::LastPut => OF_LAST,
+        Failed::Stands => STANDS,
+    };
     let status = (status & u64::from(u32::MAX)) << RANK_BITS;
-    stands | status | (!(rank as u64) & RANK_MASK)
+    failed | status | (!(rank as u64) & RANK_MASK)
 }
 
-/// Whether it stands in a queue, its code, and its rank.
-fn failure_of(number: u64) -> (bool, NcError, usize) {
-    let code = code_of((number & !STANDS) >> RANK_BITS);
+/// What it is, its code, and its rank.
+fn failure_of(number: u64) -> (Failed, NcError, usize) {
+    let code = code_of((number & !(STANDS | OF_LAST)) >> RANK_BITS);
     let rank = usize::try_from(!number & RANK_MASK).unwrap_or(0);
-    (number & STANDS != 0, code, rank)
+    let failed = match () {
+        () if number & STANDS != 0 => Failed::Stands,
+        () if number & OF_LAST != 0 => Failed::LastPut,
+        () => Failed::Filters,
+    };
+    (failed, code, rank)
+}
+
+impl PutNotes {
+    /// Notes that chunks of a put of all ranks did not get to their filters on this rank. The first failure is told.
+    pub(crate) fn note_failure(&mut self, put: &PutLabel, error: &Error) {
+        let text = || format!("{put} failed: {}", error.cause());
+        self.failed.get_or_insert_with(|| (Failed::Filters, error.code(), text()));
+    }
 }
 
 impl ParallelFile {
@@ -70,13 +100,14 @@ impl ParallelFile {
     /// What went wrong on this rank and the others do not know of, as they are told it ([`FAILED`]); 0 for nothing.
     pub(crate) fn own_failure(&self) -> u64 {
         let rank = self.team.rank();
-        match (self.replica.queue().failure(), &self.notes.failed) {
-            (Some(error), _) => number_of(true, status_of(&error), rank),
-            (None, Some((code, _))) => {
-                number_of(false, u64::from(code.code().cast_unsigned()).max(1), rank)
-            }
-            (None, None) => 0,
+        if let Some(error) = self.replica.queue().failure() {
+            return number_of(Failed::Stands, status_of(&error), rank);
         }
+        let failed = self.notes.failed.as_ref().map(|(failed, code, _)| (*failed, *code));
+        let refused = || self.replica.queue().refused().map(|(code, _)| (Failed::Filters, code));
+        let status = |code: NcError| u64::from(code.code().cast_unsigned()).max(1);
+        let failed = failed.or_else(refused);
+        failed.map_or(0, |(failed, code)| number_of(failed, status(code), rank))
     }
 
     /// What all ranks make of the greatest failure that one of them told: the same error. One that stands in a queue is told again until a
@@ -89,11 +120,12 @@ impl ParallelFile {
             self.notes.covered.clear();
             return Ok(());
         }
-        let (stands, code, rank) = failure_of(number);
+        let (failed, code, rank) = failure_of(number);
         let mut text = Vec::new();
         if rank == self.team.rank() {
             let own = self.replica.queue().failure().map(|error| error.cause());
-            let own = own.or_else(|| self.notes.failed.take().map(|(_, text)| text));
+            let own = own.or_else(|| self.notes.failed.take().map(|(.., text)| text));
+            let own = own.or_else(|| self.replica.queue().take_refused().map(|(_, text)| text));
             text = own.unwrap_or_default().into_bytes();
         }
         if self.team.size() > 1 {
@@ -102,9 +134,10 @@ impl ParallelFile {
         }
         let text = format!("on MPI rank {rank}: {}", String::from_utf8_lossy(&text));
         let error = Error::answered(code, Answer::of_code(code), text);
-        if !stands {
+        if failed != Failed::Stands {
             let covered = std::mem::take(&mut self.notes.covered);
-            if !covered.is_empty() {
+            // Where it is an earlier put that failed, the last one has put there.
+            if failed == Failed::LastPut && !covered.is_empty() {
                 // They are filled in place of what the others may still have in their queues.
                 self.leave_unfilled(covered, &error);
                 self.settle(call)?;
@@ -148,7 +181,7 @@ impl ParallelFile {
         }
         self.heed(call, numbers[0])?;
         self.notes.unsettled.clear();
-        Ok(())
+        self.enter_behind(u64::MAX)
     }
 
     /// Before a call that has to find in the file what all ranks put together: they agree on the call when all have written. `of` is the
@@ -167,7 +200,7 @@ impl ParallelFile {
         self.agree(call, of, 0, &mut numbers)?;
         self.heed(call, numbers[FAILED])?;
         self.notes.unsettled.clear();
-        Ok(())
+        self.enter_behind(u64::MAX)
     }
 
     /// Whether a get of a variable has to wait for what ranks put together: the same answer on all ranks.
@@ -189,7 +222,7 @@ impl ParallelFile {
         self.notes.covered = covered;
         done.unwrap_or_else(|error| {
             let text = format!("{put} failed: {}", error.cause());
-            self.notes.failed = Some((error.code(), text));
+            self.notes.failed = Some((Failed::LastPut, error.code(), text));
             None
         })
     }
@@ -203,14 +236,18 @@ mod tests {
     fn failures_come_back_from_their_numbers() {
         let full = status_of(&Error::with_text(NcError::System(28), ""));
         let memory = status_of(&Error::with_text(NcError::NoMem, ""));
-        for (stands, status, code, rank) in
-            [(true, full, NcError::System(28), 0), (false, memory, NcError::NoMem, 70_000)]
-        {
-            assert_eq!(failure_of(number_of(stands, status, rank)), (stands, code, rank));
-            assert_ne!(number_of(stands, status, rank), 0);
+        for (failed, status, code, rank) in [
+            (Failed::Stands, full, NcError::System(28), 0),
+            (Failed::LastPut, memory, NcError::NoMem, 70_000),
+            (Failed::Filters, memory, NcError::NoMem, 3),
+        ] {
+            assert_eq!(failure_of(number_of(failed, status, rank)), (failed, code, rank));
+            assert_ne!(number_of(failed, status, rank), 0);
         }
-        // What stands comes first, and of the same the first rank.
-        assert!(number_of(true, full, 9) > number_of(false, memory, 0));
-        assert!(number_of(true, full, 3) > number_of(true, full, 4));
+        // What stands comes first, then the last put, and of the same the first rank.
+        let of = |failed, rank| number_of(failed, full, rank);
+        assert!(of(Failed::Stands, 9) > number_of(Failed::LastPut, memory, 0));
+        assert!(number_of(Failed::LastPut, full, 9) > number_of(Failed::Filters, memory, 0));
+        assert!(of(Failed::Stands, 3) > of(Failed::Stands, 4));
     }
 }

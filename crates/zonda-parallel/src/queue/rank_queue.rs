@@ -14,6 +14,7 @@ use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 use zonda_runtime::worker::{self, Purpose};
 use zonda_storage::{Storage, StorageError, WriteRange};
 
+use super::filter_tasks::{CountedBytes, FilterTasks};
 use super::piece::{Piece, PutLabel};
 use super::room::QueueRoom;
 use crate::tuning::{QUEUE_FORK_NAP, QUEUE_PIECE_BYTES, QUEUE_PIECE_LEAST, QUEUE_THREAD_IDLE};
@@ -29,23 +30,25 @@ pub struct RankQueue {
     /// The process whose queue it is: a forked child leaves it alone.
     pid: u32,
     is_on: AtomicBool,
-    /// Pieces that are not written.
+    /// Pieces that are not written, and chunks of puts that are not filtered.
     n_pieces: AtomicUsize,
-    state: Mutex<QueueState>,
+    pub(super) state: Mutex<QueueState>,
     /// Rung when there is more to do, when something was done, and at the end.
     progress: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct QueueState {
-    room: Option<Arc<QueueRoom>>,
+pub(super) struct QueueState {
+    pub(super) room: Option<Arc<QueueRoom>>,
     pieces: VecDeque<Piece>,
     /// The last one, to which more of the same put may come.
     open: Option<Piece>,
     /// The one that is being written.
     running: Option<Arc<Piece>>,
     /// The first piece could not be written: the queue stands still.
-    failure: Option<StorageError>,
+    pub(super) failure: Option<StorageError>,
+    /// What filters have to do.
+    pub(super) tasks: FilterTasks,
     /// Memory of pieces that were written, for the next ones.
     spare: Vec<Vec<u8>>,
     /// Not dropped in a forked child, which has no such thread.
@@ -63,11 +66,16 @@ impl QueueState {
         running.into_iter().chain(&self.pieces).chain(&self.open)
     }
 
-    fn is_empty(&self) -> bool {
-        self.all().next().is_none()
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().next().is_none() && self.tasks.is_idle()
     }
 
     fn has_work(&self) -> bool {
+        self.has_writes() || self.tasks.has_work()
+    }
+
+    /// Whether there is something to write now.
+    fn has_writes(&self) -> bool {
         self.running.is_none()
             && self.failure.is_none()
             && (self.open.is_some() || !self.pieces.is_empty())
@@ -108,7 +116,7 @@ impl QueueState {
     }
 
     /// Gives up memory that is kept for later; how many bytes.
-    fn free_spare(&mut self, most: u64) -> u64 {
+    pub(super) fn free_spare(&mut self, most: u64) -> u64 {
         let mut freed = 0;
         while freed < most {
             let Some(memory) = self.spare.pop() else { break };
@@ -171,7 +179,8 @@ impl RankQueue {
             return (0, None);
         }
         let state = self.state.lock();
-        let bytes = state.all().fold(0, |sum: usize, piece| sum.saturating_add(piece.len()));
+        let filters = usize::try_from(state.tasks.n_bytes()).unwrap_or(usize::MAX);
+        let bytes = state.all().fold(filters, |sum, piece| sum.saturating_add(piece.len()));
         (bytes, error_of(&state))
     }
 
@@ -184,7 +193,7 @@ impl RankQueue {
         self.n_pieces.load(Ordering::Acquire) == 0 || self.is_inherited()
     }
 
-    fn is_inherited(&self) -> bool {
+    pub(super) fn is_inherited(&self) -> bool {
         self.pid != fork::process_id()
     }
 
@@ -194,7 +203,9 @@ impl RankQueue {
             return None;
         }
         let state = self.state.lock();
-        state.all().next().map(|piece| piece.of.number.wrapping_add(u64::from(piece.of.is_alone)))
+        // What filters had for long comes behind later puts.
+        let number = |piece: &Piece| piece.of.number.wrapping_add(u64::from(piece.of.is_alone));
+        state.all().map(number).min()
     }
 
     /// Whether something waits that this rank put alone to a variable.
@@ -295,7 +306,7 @@ impl RankQueue {
     }
 
     /// Sees that there is a thread for what waits. Where the system gives none, who waits does the work.
-    fn call_thread(&self, mut state: MutexGuard<'_, QueueState>) {
+    pub(super) fn call_thread(&self, mut state: MutexGuard<'_, QueueState>) {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         if state.has_work()
             && !state.is_served
@@ -365,8 +376,12 @@ impl RankQueue {
         self.progress.notify_all();
     }
 
-    /// Writes the first piece.
-    fn carry_out<'a>(
+    /// Writes the first piece; where there is none, sends the first chunks through their filters.
+    fn carry_out<'a>(&'a self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
+        if state.has_writes() { self.write_first(state) } else { self.carry_out_filters(state) }
+    }
+
+    fn write_first<'a>(
         &'a self,
         mut state: MutexGuard<'a, QueueState>,
     ) -> MutexGuard<'a, QueueState> {
@@ -385,7 +400,9 @@ impl RankQueue {
                 self.n_pieces.fetch_sub(1, Ordering::AcqRel);
                 if let Some((piece, room)) = piece.zip(state.room.clone()) {
                     let memory = piece.into_memory(&room);
-                    state.keep(memory);
+                    if memory.capacity() > 0 {
+                        state.keep(memory);
+                    }
                 }
             }
             Err(error) => {
@@ -398,8 +415,56 @@ impl RankQueue {
     }
 
     /// Does what comes next, or waits until it is done.
-    fn go_on<'a>(&'a self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
+    pub(super) fn go_on<'a>(
+        &'a self,
+        state: MutexGuard<'a, QueueState>,
+    ) -> MutexGuard<'a, QueueState> {
         if state.has_work() { self.carry_out(state) } else { self.progress.wait(state) }
+    }
+
+    pub(super) fn wait_for_progress<'a>(
+        &'a self,
+        state: MutexGuard<'a, QueueState>,
+    ) -> MutexGuard<'a, QueueState> {
+        self.progress.wait(state)
+    }
+
+    /// Something was done.
+    pub(super) fn ring(&self) {
+        self.progress.notify_all();
+    }
+
+    pub(super) fn count_one_more(&self) {
+        self.n_pieces.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn count_less(&self, n: usize) {
+        self.n_pieces.fetch_sub(n, Ordering::AcqRel);
+    }
+
+    /// Takes chunks of a put with their places, whether or not there is room for more. A queue that is switched off writes them before this returns;
+    /// what cannot be written stays in any case, and is tried again by the next commit.
+    pub(crate) fn accept_chunks(
+        &self,
+        of: PutLabel,
+        chunks: Vec<(u64, Vec<u8>)>,
+        counted: CountedBytes,
+    ) {
+        if chunks.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let open = state.open.take();
+        state.pieces.extend(open);
+        state.pieces.push_back(Piece::of_chunks(of, chunks, counted));
+        self.count_one_more();
+        match self.is_on() {
+            true => self.call_thread(state),
+            false => {
+                drop(state);
+                let _told_by_number = self.drain(false);
+            }
+        }
     }
 
     /// Waits until all is written; what failed is tried again if that is asked for.
@@ -471,6 +536,8 @@ impl RankQueue {
         if self.is_inherited() {
             return;
         }
+        // Their places are given by all ranks together, or by nobody.
+        self.give_up_filters();
         if self.drain(true).is_err() {
             self.discard();
         }

@@ -37,6 +37,11 @@ impl QueueRoom {
         is_taken
     }
 
+    /// Whether there is room for bytes.
+    pub(super) fn has(&self, bytes: u64) -> bool {
+        self.taken.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit
+    }
+
     /// Takes bytes in any case: few, for what belongs to bytes that found room.
     pub(super) fn take_anyway(&self, bytes: u64) {
         self.taken.fetch_add(bytes, Ordering::Relaxed);

@@ -73,8 +73,8 @@ impl Links for StepLinks<'_> {
     fn send(&self, to: usize, tag: Tag, bytes: Vec<u8>) -> Result<(), TeamError> {
         self.shared.begin_message(self.rank, self.step)?;
         self.shared.counters(self.rank).sent(self.kind, bytes.len());
-        self.shared.mailbox(to).put(self.number, tag, self.rank, bytes);
-        Ok(())
+        let sent = self.shared.send((self.rank, to), (self.number, tag), bytes);
+        sent.map_err(|what| self.failed(what))
     }
 
     fn receive(&self, from: usize, tag: Tag) -> Result<Vec<u8>, TeamError> {

@@ -25,6 +25,7 @@ mod shared;
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
@@ -32,7 +33,9 @@ use std::thread::ScopedJoinHandle;
 use crate::{Kind, Message, Reduction, Step, Team, TeamError, Traffic, algorithms, tuning};
 
 use links::StepLinks;
-use shared::{Form, Leaving, Shared};
+use shared::{Form, Leaving};
+
+pub(crate) use shared::Shared;
 
 pub use options::{Fault, Moment, Options, Reporter, Trouble};
 pub use report::Report;
@@ -94,23 +97,34 @@ pub fn run<T: Send>(
 ) -> Vec<Finished<T>> {
     let most = tuning::MOST_RANKS;
     assert!((1..=most).contains(&n), "a simulated team has 1 to {most} ranks, and not {n}");
-    let shared = Arc::new(Shared::new(n, options));
+    run_ranks(&Arc::new(Shared::new(n, options)), 0..n, body)
+}
+
+/// Runs `body` on those ranks of a team that are threads of this process.
+pub(crate) fn run_ranks<T: Send>(
+    shared: &Arc<Shared>,
+    ranks: Range<usize>,
+    body: impl Fn(&Threads) -> T + Sync,
+) -> Vec<Finished<T>> {
+    let (most, n) = (tuning::MOST_RANKS, ranks.len());
+    assert!(n <= most, "a process runs at most {most} ranks of a team, and not {n}");
     let body = &body;
     let ends: Vec<End<T>> = std::thread::scope(|scope| {
         let start = |rank| {
-            let team = Threads { shared: Arc::clone(&shared), rank };
+            let team = Threads { shared: Arc::clone(shared), rank };
             let thread = std::thread::Builder::new().name(format!("rank {rank}"));
-            let started =
-                thread.stack_size(options.stack_bytes).spawn_scoped(scope, move || team.live(body));
+            let started = thread
+                .stack_size(shared.options.stack_bytes)
+                .spawn_scoped(scope, move || team.live(body));
             started.map_err(|error| {
                 shared.leave(rank, Leaving::Panicked);
                 format!("the thread of rank {rank} could not be started: {error}")
             })
         };
-        let started: Vec<_> = (0..n).map(start).collect();
+        let started: Vec<_> = ranks.clone().map(start).collect();
         started.into_iter().map(ended).collect()
     });
-    let traffic = (0..n).map(|rank| shared.counters(rank).traffic());
+    let traffic = ranks.map(|rank| shared.counters(rank).traffic());
     ends.into_iter().zip(traffic).map(|(end, traffic)| Finished { end, traffic }).collect()
 }
 

@@ -1,11 +1,15 @@
 //! What the ranks of a simulated team have in common.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use zonda_runtime::lock::{Mutex, Rank};
 
+use crate::algorithms::Tag;
+use crate::spread::{self, Frame, FrameKind, Head, Mesh, TeamName};
 use crate::traffic::Counters;
 use crate::{Kind, Reduction, Step, TeamError};
 
@@ -23,6 +27,33 @@ pub(super) enum Leaving {
     Failed,
     /// Its body panicked.
     Panicked,
+    /// The process that ran it has ended.
+    Lost,
+}
+
+impl Leaving {
+    fn of(number: u8) -> Option<Leaving> {
+        let all = [Leaving::Returned, Leaving::Failed, Leaving::Panicked, Leaving::Lost];
+        all.into_iter().find(|leaving| *leaving as u8 == number)
+    }
+}
+
+/// The processes that run ranks of a team, one of which is this one.
+#[derive(Debug)]
+struct Outside {
+    mesh: Arc<Mesh>,
+    name: TeamName,
+}
+
+impl Outside {
+    fn head(&self, kind: FrameKind, from: usize) -> Head {
+        Head { kind, team: self.name, step: 0, tag: 0, from: narrow(from), to: 0 }
+    }
+}
+
+/// The number of a rank as it travels.
+fn narrow(rank: usize) -> u32 {
+    u32::try_from(rank).unwrap_or(u32::MAX)
 }
 
 /// What all ranks do alike in one step.
@@ -77,9 +108,11 @@ struct Seat {
 }
 
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     pub(super) options: Options,
     seats: Vec<Seat>,
+    /// Where the other ranks are, of a team of several processes.
+    outside: Option<Outside>,
     /// The steps to which some ranks have come, and some not.
     begun: Mutex<HashMap<u64, First>>,
 }
@@ -87,6 +120,10 @@ pub(super) struct Shared {
 /// A step that failed on its way.
 pub(super) fn failed(step: Step<'_>, what: String) -> TeamError {
     TeamError::Failed { call: step.call.into(), file: step.file.into(), what }
+}
+
+fn text_of_lost_process(rank: usize) -> String {
+    format!("the process that ran rank {rank} has ended")
 }
 
 fn broken(step: Step<'_>) -> TeamError {
@@ -98,6 +135,19 @@ struct Death;
 
 impl Shared {
     pub(super) fn new(n: usize, options: &Options) -> Shared {
+        Shared::of(n, options, None)
+    }
+
+    /// Of a team whose ranks are in several processes.
+    pub(crate) fn spread(
+        n: usize,
+        options: &Options,
+        (mesh, name): (&Arc<Mesh>, TeamName),
+    ) -> Shared {
+        Shared::of(n, options, Some(Outside { mesh: Arc::clone(mesh), name }))
+    }
+
+    fn of(n: usize, options: &Options, outside: Option<Outside>) -> Shared {
         let seat = |rank| Seat {
             mailbox: Mailbox::new(),
             counters: Counters::default(),
@@ -112,12 +162,22 @@ impl Shared {
         Shared {
             options: options.clone(),
             seats: (0..n).map(seat).collect(),
+            outside,
             begun: Mutex::ranked(Rank::Mailbox, HashMap::new()),
         }
     }
 
     pub(super) fn size(&self) -> usize {
         self.seats.len()
+    }
+
+    /// The ranks that are threads of this process.
+    fn ranks_here(&self) -> Range<usize> {
+        let n = self.size();
+        match &self.outside {
+            None => 0..n,
+            Some(Outside { mesh, .. }) => spread::ranks_of(mesh.me(), n, mesh.size()),
+        }
     }
 
     pub(super) fn n_on_node(&self, rank: usize) -> usize {
@@ -133,6 +193,68 @@ impl Shared {
 
     pub(super) fn mailbox(&self, rank: usize) -> &Mailbox {
         &self.seats[rank].mailbox
+    }
+
+    /// Brings a letter to a rank, which may be in another process.
+    pub(super) fn send(
+        &self,
+        (from, to): (usize, usize),
+        (step, tag): (u64, Tag),
+        bytes: Vec<u8>,
+    ) -> Result<(), String> {
+        let away = self.outside.as_ref().filter(|_| !self.ranks_here().contains(&to));
+        let Some(outside) = away else {
+            self.mailbox(to).put(step, tag, from, bytes);
+            return Ok(());
+        };
+        let head = Head { step, tag, to: narrow(to), ..outside.head(FrameKind::Letter, from) };
+        let member = spread::member_of(to, self.size(), outside.mesh.size());
+        // A rank of a process that has ended, and not only of one whose rank has left.
+        outside.mesh.send(member, &head, &bytes).map_err(|_| text_of_lost_process(to))
+    }
+
+    /// Takes what came from another process; `None` where that one could not have sent it.
+    pub(crate) fn take(&self, member: usize, frame: Frame) -> Option<()> {
+        let Frame { head, bytes } = frame;
+        let mesh = &self.outside.as_ref()?.mesh;
+        let from = usize::try_from(head.from).ok()?;
+        if !spread::ranks_of(member, self.size(), mesh.size()).contains(&from) {
+            return None;
+        }
+        let seat = self.seats.get(from)?;
+        match head.kind {
+            FrameKind::Letter => {
+                let to =
+                    usize::try_from(head.to).ok().filter(|to| self.ranks_here().contains(to))?;
+                // It has come to this step.
+                seat.n_begun.fetch_max(head.step.saturating_add(1), Ordering::SeqCst);
+                self.mailbox(to).put(head.step, head.tag, from, bytes);
+            }
+            FrameKind::Left => {
+                let leaving = Leaving::of(u8::try_from(head.tag).ok()?)?;
+                seat.n_finished.store(head.step, Ordering::SeqCst);
+                seat.left.store(leaving as u8, Ordering::SeqCst);
+                self.nudge_all();
+            }
+            FrameKind::Notice => return None,
+        }
+        Some(())
+    }
+
+    /// The process of a member has ended: who waits for its ranks hears of it.
+    pub(crate) fn lose_member(&self, member: usize) {
+        let Some(Outside { mesh, .. }) = &self.outside else { return };
+        for rank in spread::ranks_of(member, self.size(), mesh.size()) {
+            // Those that had left before did so in order.
+            let lost = Leaving::Lost as u8;
+            let _ =
+                self.seats[rank].left.compare_exchange(0, lost, Ordering::SeqCst, Ordering::SeqCst);
+        }
+        self.nudge_all();
+    }
+
+    fn nudge_all(&self) {
+        self.seats.iter().for_each(|seat| seat.mailbox.nudge());
     }
 
     pub(super) fn is_dead(&self, rank: usize) -> bool {
@@ -196,7 +318,7 @@ impl Shared {
             ));
         }
         first.n_come += 1;
-        if first.n_come == self.size() {
+        if first.n_come == self.ranks_here().len() {
             begun.remove(&number);
         }
         Ok(())
@@ -247,7 +369,18 @@ impl Shared {
         };
         // Before the others are looked at: who is not seen waiting sees this.
         seat.left.store(leaving as u8, Ordering::SeqCst);
-        self.seats.iter().for_each(|other| other.mailbox.nudge());
+        self.nudge_all();
+        if let Some(outside) = &self.outside {
+            let head = Head {
+                step: seat.n_finished.load(Ordering::SeqCst),
+                tag: u32::from(leaving as u8),
+                ..outside.head(FrameKind::Left, rank)
+            };
+            for member in spread::others_of(&outside.mesh, self.size()) {
+                // A member that has ended waits for nobody.
+                let _ = outside.mesh.send(member, &head, &[]);
+            }
+        }
     }
 
     /// Whether a rank has left, and is known to have. After an error others know it only where they have no timeout: those that have
@@ -275,6 +408,7 @@ impl Shared {
         match self.seats[rank].left.load(Ordering::SeqCst) {
             left if left == Leaving::Panicked as u8 => format!("rank {rank} panicked"),
             left if left == Leaving::Failed as u8 => format!("rank {rank} left after an error"),
+            left if left == Leaving::Lost as u8 => text_of_lost_process(rank),
             _ => format!("rank {rank} has ended without this step"),
         }
     }

@@ -3,18 +3,23 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
+use zonda_runtime::worker::{self, Purpose};
+use zonda_team::spread::{self, Mesh, TeamName, Watcher};
 
-use super::gate::Gate;
-use super::work::FileWork;
+use super::members::{self, Others, Word};
+use super::queue::Load;
+use super::reading::Readings;
+use super::team::Team;
+use super::watch::Watch;
 
 /// Most ranks of a team in one server: each has a thread.
 const MOST_RANKS: usize = 1024;
 
-fn no_team() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "ranks of a number that a server does not write for")
+fn no_team(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Files that clients have closed and that are not closed here yet, for who asks when they are whole, and teams.
@@ -22,80 +27,30 @@ fn no_team() -> io::Error {
 pub(super) struct Board {
     state: Mutex<State>,
     changed: Condvar,
+    /// The other servers of the group, where there are some.
+    mesh: Option<Arc<Mesh>>,
+    /// For those who look.
+    pub(super) watch: Watch,
+    /// Files that are read for clients.
+    pub(super) readings: Readings,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// How many of a path there are.
     closing: HashMap<PathBuf, usize>,
-    teams: HashMap<[u64; 2], Arc<Team>>,
+    teams: HashMap<TeamName, Arc<Team>>,
+    /// What waits, of each client.
+    loads: Vec<Weak<Load>>,
     /// Lines about files that are not whole.
     n_failed: usize,
 }
 
-/// Ranks that write a file together.
-#[derive(Debug)]
-pub(super) struct Team {
-    pub(super) gate: Gate,
-    pub(super) size: usize,
-    seats: Mutex<Seats>,
-    taken: Condvar,
-}
-
-/// The work of ranks that have come.
-#[derive(Debug)]
-struct Seats {
-    work: Vec<Option<FileWork>>,
-    /// Who has not come will not come.
-    is_given_up: bool,
-}
-
-impl Team {
-    fn new(path: &Path, size: usize) -> Team {
-        let work = (0..size).map(|_| None).collect();
-        let seats = Mutex::ranked(Rank::Settings, Seats { work, is_given_up: false });
-        let gate = Gate::new(path, size, zonda_mpi::Settings::from_environment().timeout);
-        Team { gate, size, seats, taken: Condvar::new() }
-    }
-
-    /// Brings the work of a rank.
-    ///
-    /// # Errors
-    /// `InvalidData` where it is there, or there is no such rank.
-    pub(super) fn sit_down(&self, rank: usize, work: FileWork) -> io::Result<()> {
-        let mut seats = self.seats.lock();
-        let seat = seats.work.get_mut(rank).filter(|seat| seat.is_none());
-        let seat = seat.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        *seat = Some(work);
-        drop(seats);
-        self.taken.notify_all();
-        Ok(())
-    }
-
-    /// Waits for the work of a rank; `None` where it will not come.
-    pub(super) fn seat(&self, rank: usize) -> Option<FileWork> {
-        let mut seats = self.seats.lock();
-        loop {
-            if let Some(work) = seats.work.get_mut(rank)?.take() {
-                return Some(work);
-            }
-            if seats.is_given_up {
-                return None;
-            }
-            seats = self.taken.wait(seats);
-        }
-    }
-
-    /// A client has ended: ranks that have not come are not waited for.
-    pub(super) fn give_up_missing(&self) {
-        self.seats.lock().is_given_up = true;
-        self.taken.notify_all();
-    }
-}
-
 impl Board {
-    pub(super) fn new() -> Board {
-        Board { state: Mutex::ranked(Rank::Files, State::default()), changed: Condvar::new() }
+    pub(super) fn new(mesh: Option<Arc<Mesh>>) -> Board {
+        let state = Mutex::ranked(Rank::Files, State::default());
+        let (changed, watch, readings) = (Condvar::new(), Watch::new(), Readings::new());
+        Board { state, changed, mesh, watch, readings }
     }
 
     pub(super) fn begin_close(&self, path: &Path) {
@@ -122,30 +77,57 @@ impl Board {
         }
     }
 
-    /// The team of that name, which writes a file, and whether this rank is the first to ask.
+    /// Counts what waits of a client, as long as it is there.
+    pub(super) fn count(&self, load: &Arc<Load>) {
+        let mut state = self.state.lock();
+        state.loads.retain(|load| load.strong_count() > 0);
+        state.loads.push(Arc::downgrade(load));
+    }
+
+    /// Bytes that wait, of all clients.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        let loads = self.state.lock().loads.clone();
+        loads.iter().filter_map(Weak::upgrade).map(|load| load.bytes()).sum()
+    }
+
+    /// The other servers of the group, where there are some.
+    pub(super) fn mesh(&self) -> Option<&Arc<Mesh>> {
+        self.mesh.as_ref()
+    }
+
+    /// The team of that name, which writes a file.
     ///
     /// # Errors
-    /// `InvalidData` for another size than other ranks say, or an impossible one.
-    pub(super) fn team(
-        &self,
-        name: [u64; 2],
-        size: usize,
-        path: &Path,
-    ) -> io::Result<(Arc<Team>, bool)> {
+    /// `InvalidData` for another size than other ranks say, or an impossible one, and for a file that is over.
+    pub(super) fn team(&self, name: TeamName, size: usize, path: &Path) -> io::Result<Arc<Team>> {
         let mut state = self.state.lock();
         if let Some(team) = state.teams.get(&name) {
             let is_same = team.size == size;
-            return if is_same { Ok((Arc::clone(team), false)) } else { Err(no_team()) };
+            return if is_same { Ok(Arc::clone(team)) } else { Err(no_team(OTHER_SIZE)) };
         }
-        if !(1..=MOST_RANKS).contains(&size) {
-            return Err(no_team());
+        let (me, n_members) = self.mesh.as_ref().map_or((0, 1), |mesh| (mesh.me(), mesh.size()));
+        if size == 0
+            || size > MOST_RANKS.saturating_mul(n_members)
+            || spread::ranks_of(me, size, n_members).len() > MOST_RANKS
+        {
+            return Err(no_team(OTHER_SIZE));
         }
-        let team = Arc::new(Team::new(path, size));
+        if self.mesh.as_ref().is_some_and(|mesh| mesh.is_over(name)) {
+            return Err(no_team("the file is over: another rank ended early"));
+        }
+        let others = self.mesh.as_ref().map(|mesh| Others::new(mesh, name, size));
+        let team = Arc::new(Team::new(name, size, path, others));
         state.teams.insert(name, Arc::clone(&team));
-        Ok((team, true))
+        Ok(team)
     }
 
-    pub(super) fn forget_team(&self, name: [u64; 2]) {
+    /// Ranks of a team whose calls others wait for now.
+    pub(super) fn waited_for(&self, name: TeamName) -> Vec<usize> {
+        let team = self.state.lock().teams.get(&name).cloned();
+        team.map(|team| team.gate.waited_for()).unwrap_or_default()
+    }
+
+    pub(super) fn forget_team(&self, name: TeamName) {
         self.state.lock().teams.remove(&name);
     }
 
@@ -155,5 +137,100 @@ impl Board {
 
     pub(super) fn n_failed(&self) -> usize {
         self.state.lock().n_failed
+    }
+}
+
+const OTHER_SIZE: &str = "ranks of a number that a server does not write for";
+
+/// Has a board hear what other servers of the group say.
+pub(super) struct Hearing(pub(super) Arc<Board>);
+
+impl Hearing {
+    /// A file that some client of another server has left: who has not come here is not waited for, and the others are told so.
+    fn give_up(&self, team: &Arc<Team>) {
+        team.give_up_missing();
+        if team.begins() {
+            let (team, board) = (Arc::clone(team), Arc::clone(&self.0));
+            let run = move || team.run(&board);
+            // Without a thread, ranks wait until all of their clients have ended.
+            drop(worker::spawn(String::from("zonda-served"), Purpose::WriteBehind, run));
+        }
+    }
+}
+
+impl Watcher for Hearing {
+    fn noticed(&self, member: usize, name: TeamName, bytes: &[u8]) {
+        let Some((size, word)) = members::word(bytes) else { return };
+        // The path comes with the first rank that comes here. A file that is over here hears nothing.
+        let Ok(team) = self.0.team(name, size, Path::new("")) else { return };
+        let n_members = self.0.mesh.as_ref().map_or(1, |mesh| mesh.size());
+        let is_its = |rank| spread::member_of(rank, size, n_members) == member;
+        match word {
+            Word::Told { rank, n, is_last } if is_its(rank) => {
+                team.gate.note_told(rank, n, is_last);
+            }
+            Word::Ended { rank } if is_its(rank) => {
+                team.gate.note_ended(rank);
+                self.give_up(&team);
+            }
+            Word::Over { why } => {
+                team.gate.end_all(&why);
+                self.give_up(&team);
+            }
+            Word::Told { .. } | Word::Ended { .. } => {}
+        }
+    }
+
+    fn lost(&self, member: usize) {
+        let teams: Vec<Arc<Team>> = self.0.state.lock().teams.values().cloned().collect();
+        let n_members = self.0.mesh.as_ref().map_or(1, |mesh| mesh.size());
+        for team in teams {
+            let lost = spread::ranks_of(member, team.size, n_members);
+            if !lost.is_empty() {
+                team.gate.lose(lost);
+                team.give_up_missing();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn servers_of_a_group_hear_who_will_not_come() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let members = [(0, vec![None, Some(one)]), (1, vec![Some(other), None])];
+        let boards = members.map(|(me, streams)| {
+            let mesh = Mesh::new(me, streams);
+            let board = Arc::new(Board::new(Some(mesh.unwrap())));
+            let hearing: Arc<dyn Watcher> = Arc::new(Hearing(Arc::clone(&board)));
+            board.mesh().unwrap().listen(&hearing).unwrap();
+            board
+        });
+        let (name, path) = ([5, 6], Path::new("x.nc"));
+        assert!(boards[0].team(name, 0, path).is_err());
+        assert!(boards[0].team(name, 2 * MOST_RANKS + 1, path).is_err());
+        let team = boards[0].team(name, 2, path).unwrap();
+        assert!(boards[0].team(name, 3, path).is_err());
+        // The client of rank 0 ends before anybody of rank 1 has come.
+        team.gate.end(0);
+        team.give_up_missing();
+        assert!(team.begins() && !team.begins());
+        team.run(&boards[0]);
+        let other = boards[1].mesh().unwrap();
+        let began = std::time::Instant::now();
+        while !other.is_over(name) {
+            assert!(began.elapsed().as_secs() < 120, "the other server does not hear of it");
+            std::thread::yield_now();
+        }
+        for board in &boards {
+            let late = board.team(name, 2, path).unwrap_err();
+            assert!(late.to_string().contains("another rank ended early"), "{late}");
+            board.mesh().unwrap().shut();
+        }
     }
 }

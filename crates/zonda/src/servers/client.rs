@@ -11,11 +11,12 @@ use zonda_model::{Answer, NcError};
 use zonda_parallel::{of_team, status_of, with_worst};
 use zonda_runtime::lock::{Global, Rank};
 use zonda_served::Line;
-use zonda_team::{Reduction, Step, Team};
+use zonda_team::{Reduction, Step, Team, spread};
 
 use super::connection::{Connection, ServerLine};
 use super::extra_ranks;
 use super::group::writes_alone;
+use super::spec::ServersSpec;
 use super::way::Address;
 use super::wire::{Creation, RankOf, What, is_served};
 use crate::dataset::Dataset;
@@ -29,26 +30,35 @@ static CONNECTIONS: Global<Option<Connections>> = Global::new(Rank::Files, None,
 /// Files of ranks that this process created, for names of their teams.
 static N_TEAMS: AtomicU64 = AtomicU64::new(0);
 
-/// The servers of the groups, in the order of their numbers. Empty where there are none.
-fn servers() -> Result<Vec<Address>> {
+/// The servers that write what this process creates.
+#[derive(Clone, Debug)]
+pub(super) struct Servers {
+    pub(super) spec: ServersSpec,
+    /// Where they are: those of one group after the other.
+    pub(super) addresses: Vec<Address>,
+}
+
+/// The servers that there are; `None` where there are none.
+pub(super) fn servers() -> Result<Option<Servers>> {
     let Some(folder) = std::env::var_os(super::VARIABLE).filter(|name| !name.is_empty()) else {
         return Ok(extra_ranks::servers());
     };
     if writes_alone() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let found: Vec<Address> = (0..)
-        .map(|number: usize| Path::new(&folder).join(number.to_string()))
-        .take_while(|path| path.exists())
-        .map(Address::Socket)
-        .collect();
-    if found.is_empty() {
-        let folder = Path::new(&folder).display();
-        let text =
-            format!("{}: no I/O servers in {folder}: zonda run starts them", super::VARIABLE);
-        return Err(Error::answered(NcError::Io, Answer::Request, text));
+    let folder = PathBuf::from(folder);
+    match ServersSpec::of_folder(&folder) {
+        Some(spec) if spec.groups > 0 => {
+            let addresses = spec.sockets(&folder).map(Address::Socket).collect();
+            Ok(Some(Servers { spec, addresses }))
+        }
+        _ => {
+            let folder = folder.display();
+            let text =
+                format!("{}: no I/O servers in {folder}: zonda run starts them", super::VARIABLE);
+            Err(Error::answered(NcError::Io, Answer::Request, text))
+        }
     }
-    Ok(found)
 }
 
 /// Whether servers write the files that a program creates in this way.
@@ -57,7 +67,7 @@ fn goes_to_servers(options: &CreateOptions) -> bool {
 }
 
 /// The connection to a server, which is made where there is none.
-fn connection(server: &Address) -> Result<Arc<Connection>> {
+pub(super) fn connection(server: &Address) -> Result<Arc<Connection>> {
     let mut connections = CONNECTIONS.lock();
     let connections = connections.get_or_insert_default();
     // Those of the process that this one was forked from are not for this one.
@@ -69,22 +79,48 @@ fn connection(server: &Address) -> Result<Arc<Connection>> {
     Ok(new)
 }
 
-/// The group for a new file: the one for which the least waits, and of several the next one in turn.
-fn group(servers: &[Address]) -> Result<usize> {
-    static TURN: AtomicU64 = AtomicU64::new(0);
-    let n = servers.len().max(1);
-    let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_add(u64::from(std::process::id()));
-    let turn = usize::try_from(turn % n as u64).unwrap_or_default();
-    if n == 1 {
-        return Ok(0);
+impl Servers {
+    /// Where a server is. Groups count from 1, members from 0.
+    fn address(&self, group: usize, member: usize) -> Result<&Address> {
+        let at = group.checked_sub(1).map(|before| before * self.spec.size + member);
+        Ok(at.and_then(|at| self.addresses.get(at)).ok_or(NcError::Internal)?)
     }
-    let mut loads = zonda_model::memory::room(n)?;
-    for server in servers {
-        let reply = connection(server)?.ask(0, What::Load, &[])?;
-        loads.push(reply.shape.first().copied().unwrap_or_default());
+
+    /// The server for a new file: of the group that its name says, or else of the one for which the least waits, that for which the least waits; and of several
+    /// the next one in turn.
+    fn choose(&self, path: &Path) -> Result<(usize, usize)> {
+        static TURN: AtomicU64 = AtomicU64::new(0);
+        let turn = TURN.fetch_add(1, Ordering::Relaxed).wrapping_add(u64::from(std::process::id()));
+        let turn = usize::try_from(turn % (1 << 30)).unwrap_or_default();
+        let ServersSpec { groups, size, .. } = self.spec;
+        let named = self.spec.group_of(path);
+        if size == 1 && (groups == 1 || named.is_some()) {
+            return Ok((named.unwrap_or(1), 0));
+        }
+        let mut best: Option<(usize, usize, Vec<usize>)> = None;
+        let in_turn = (0..groups).map(|step| (turn + step) % groups + 1);
+        for group in in_turn.filter(|group| named.is_none_or(|named| named == *group)) {
+            let loads = self.loads(group)?;
+            let load = loads.iter().fold(0, |sum: usize, load| sum.saturating_add(*load));
+            if best.as_ref().is_none_or(|(least, ..)| load < *least) {
+                best = Some((load, group, loads));
+            }
+        }
+        let (_, group, loads) = best.ok_or(NcError::Internal)?;
+        let in_turn = (0..size).map(|step| (turn / groups + step) % size);
+        let member = in_turn.min_by_key(|&member| loads.get(member).copied());
+        Ok((group, member.unwrap_or_default()))
     }
-    let in_turn = (0..n).map(|step| (turn + step) % n);
-    Ok(in_turn.min_by_key(|&group| loads.get(group).copied()).unwrap_or_default())
+
+    /// Bytes that wait in each server of a group.
+    fn loads(&self, group: usize) -> Result<Vec<usize>> {
+        let mut loads = zonda_model::memory::room(self.spec.size)?;
+        for member in 0..self.spec.size {
+            let reply = connection(self.address(group, member)?)?.ask(0, What::Load, &[])?;
+            loads.push(reply.shape.first().copied().unwrap_or_default());
+        }
+        Ok(loads)
+    }
 }
 
 /// Creates a file that servers write; `None` where there are none, or they do not write such files.
@@ -92,13 +128,10 @@ pub(crate) fn create(path: &Path, options: &CreateOptions) -> Option<Result<Data
     if !goes_to_servers(options) {
         return None;
     }
-    let servers = match servers() {
-        Ok(servers) if servers.is_empty() => return None,
-        servers => servers,
-    };
-    let made = servers.and_then(|servers| {
+    let made = servers().transpose()?.and_then(|servers| {
         settle(path)?;
-        let line = created(&servers[group(&servers)?], path, options, None)?;
+        let (group, member) = servers.choose(path)?;
+        let line = created(servers.address(group, member)?, path, options, None)?;
         Dataset::create_served(line, path, options)
     });
     Some(made.map_err(|error| error.at(path)))
@@ -118,7 +151,7 @@ fn created(
     Ok(Arc::new(ServerLine { connection, file }))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path)
         .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc_enoent())).into())
 }
@@ -129,7 +162,7 @@ const fn libc_enoent() -> i32 {
 
 /// Whether ranks have servers, for their agreement on how a file is created.
 pub(crate) fn are_there(options: &CreateOptions) -> bool {
-    goes_to_servers(options) && servers().is_ok_and(|servers| !servers.is_empty())
+    goes_to_servers(options) && servers().is_ok_and(|servers| servers.is_some())
 }
 
 /// Creates a file of several ranks that servers write. All ranks call it, with equal options, where [`are_there`].
@@ -139,9 +172,13 @@ pub(crate) fn create_parallel(
     path: &Path,
     options: &CreateOptions,
 ) -> Result<Dataset> {
-    let servers = servers()?;
-    // Rank 0 chooses.
-    let chosen = if team.rank() == 0 { settle(path).and_then(|()| group(&servers)) } else { Ok(0) };
+    // All ranks have seen that there are some.
+    let servers = servers()?.ok_or(NcError::Io)?;
+    // Rank 0 chooses the group, whose servers divide the ranks.
+    let chosen = match team.rank() {
+        0 => settle(path).and_then(|()| servers.choose(path)).map(|(group, _)| group),
+        _ => Ok(0),
+    };
     let own = u64::from(std::process::id()) << 32 | N_TEAMS.fetch_add(1, Ordering::Relaxed);
     let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
     let words = [chosen.as_ref().map_or(u64::MAX, |&group| group as u64), own, now];
@@ -150,11 +187,14 @@ pub(crate) fn create_parallel(
     let mut words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     let mut word = || words.next().unwrap_or(u64::MAX);
     let (group, name) = (word(), [word(), word()]);
-    let server = usize::try_from(group).ok().and_then(|group| servers.get(group));
+    let ServersSpec { groups, size, .. } = servers.spec;
+    let group = usize::try_from(group).ok().filter(|group| (1..=groups).contains(group));
+    let member = spread::member_of(team.rank(), team.size(), size);
     // All have to come to the server, or none: it waits for all.
     let reached = chosen.and_then(|_| {
-        let server =
-            server.ok_or_else(|| Error::because(NcError::Io, "rank 0 reaches no I/O server"))?;
+        let why = "rank 0 reaches no I/O server";
+        let group = group.ok_or_else(|| Error::because(NcError::Io, why))?;
+        let server = servers.address(group, member)?;
         connection(server).map(|_| server)
     });
     let server = share(&**team, step, reached)?;
@@ -164,7 +204,7 @@ pub(crate) fn create_parallel(
 }
 
 /// All ranks have an error if one has one.
-fn share<T>(team: &dyn Team, step: Step<'_>, own: Result<T>) -> Result<T> {
+pub(super) fn share<T>(team: &dyn Team, step: Step<'_>, own: Result<T>) -> Result<T> {
     let mut worst = [own.as_ref().err().map_or(0, status_of)];
     team.reduce(step, Reduction::Max, &mut worst).map_err(|error| of_team(&error))?;
     with_worst(own, worst[0])
@@ -203,6 +243,7 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
 
 /// Drops the connections to some servers, which go.
 pub(super) fn forget(servers: &[Address]) {
+    super::reading::forget(servers);
     let mut connections = CONNECTIONS.lock();
     if let Some(connections) = connections.as_mut() {
         connections.retain(|server, _| !servers.contains(server));

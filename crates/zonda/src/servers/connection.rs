@@ -8,10 +8,12 @@ use zonda_format::Error;
 use zonda_model::NcError;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_served::{Call, Line, Reply, Told};
+use zonda_trace::{Args, EventKind};
 
 use super::memory_way::MemoryWay;
 use super::message_way::MessageWay;
-use super::way::{Address, Fill, Way, of_system, other_version};
+use super::watch::word;
+use super::way::{Address, Came, Fill, Way, of_system, other_version};
 use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
 use crate::error::Result;
 
@@ -103,6 +105,8 @@ impl Connection {
 
     /// Hands a question over, and waits for the reply.
     pub(super) fn ask(&self, file: u64, what: What, values: &[u8]) -> Result<Reply> {
+        let args = || Args { bytes: values.len() as u64, name: word(&what), ..Args::default() };
+        let _asks = zonda_trace::span(EventKind::ServerAsk, args);
         let _alone = self.asking.lock();
         let head = FrameHead { file, is_asked: true, has_more: false, what };
         self.send(&head, values.len(), &mut copy(values))?;
@@ -117,6 +121,28 @@ impl Connection {
                 _ => return Err(other_version()),
             }
         }
+    }
+
+    /// The same for elements, which go to `room` where they are as many bytes as it has. An error says that the server cannot be asked.
+    pub(super) fn ask_for_values(&self, file: u64, what: What, room: &mut [u8]) -> Result<Asked> {
+        let _alone = self.asking.lock();
+        let head = FrameHead { file, is_asked: true, has_more: false, what };
+        self.send(&head, 0, &mut |_| Ok(()))?;
+        loop {
+            let Some((bytes, came)) = self.way.message_into(room)? else { continue };
+            match wire::decode(&bytes) {
+                Some(Notice::Reply { outcome, .. }) => return Ok(Asked::of(outcome, came, room)),
+                Some(Notice::Failure { file, error }) => self.note_failure(file, error),
+                _ => return Err(other_version()),
+            }
+        }
+    }
+
+    /// Tells that a file that was opened for reading is read no more.
+    pub(super) fn tell_close(&self, file: u64) -> Result<()> {
+        let what = What::Call(Call::Close.into());
+        let head = FrameHead { file, is_asked: false, has_more: false, what };
+        self.send(&head, 0, &mut |_| Ok(()))
     }
 
     fn note_failure(&self, file: u64, error: SentError) {
@@ -150,6 +176,31 @@ impl Connection {
     }
 }
 
+/// What became of a question for elements.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) outcome: Outcome,
+    /// The elements are in the room that was given, and not in the outcome.
+    pub(super) is_in_room: bool,
+}
+
+impl Asked {
+    fn of(outcome: Outcome, came: Came, room: &mut [u8]) -> Asked {
+        let Outcome::Done { out_of_range, values, shape } = outcome else {
+            return Asked { outcome, is_in_room: false };
+        };
+        let came = match came {
+            Came::Nothing => Came::of(values, room),
+            came => came,
+        };
+        let (values, is_in_room) = match came {
+            Came::Apart(values) => (values, false),
+            Came::InRoom | Came::Nothing => (Vec::new(), true),
+        };
+        Asked { outcome: Outcome::Done { out_of_range, values, shape }, is_in_room }
+    }
+}
+
 /// Copies a piece to where it is carried from.
 fn copy(piece: &[u8]) -> impl FnMut(&mut [u8]) -> Result<()> {
     move |to| {
@@ -177,6 +228,9 @@ impl Line for ServerLine {
         n_bytes: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
+        let name = told.call.word();
+        let args = || Args { bytes: n_bytes as u64, name, ..Args::default() };
+        let _tells = zonda_trace::span(EventKind::ServerTell, args);
         let what = What::Call(told.clone());
         let head = FrameHead { file: self.file, is_asked: false, has_more: false, what };
         self.connection.send(&head, n_bytes, fill)

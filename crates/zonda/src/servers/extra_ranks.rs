@@ -1,6 +1,8 @@
 //! I/O servers that are ranks of the program: one call divides the ranks into those that compute and those that write.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +15,23 @@ use zonda_mpi::{Communicator, MadeComm, Post};
 use zonda_parallel::of_team;
 use zonda_runtime::lock::{Global, Rank};
 use zonda_runtime::worker::{self, Purpose};
-use zonda_team::{Reduction, Step, Team, TeamError};
+use zonda_team::{Reduction, Step, Team, TeamError, tell_all};
 
+use super::client::{Servers, share};
 use super::group;
 use super::memory_way::MemoryWay;
 use super::post_office::{self, Mail, Pauses, STEP};
+use super::spec::ServersSpec;
 use super::way::{Address, Message, Way, gone};
 use super::wire::{self, Notice, Outcome};
 use crate::error::Result;
 use crate::mpi::of_mpi;
+use crate::tuning::SERVER_MESSAGE_BYTES;
 
-/// How many ranks are servers, and how others reach them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which ranks are servers, and how others reach them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Layout {
-    groups: usize,
+    spec: ServersSpec,
     /// Others reach them by messages, on one node, too.
     by_messages: bool,
 }
@@ -35,38 +40,29 @@ impl FromStr for Layout {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Layout, String> {
-        let mut layout = Layout { groups: 1, by_messages: false };
-        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match (key, value, value.parse::<usize>()) {
-                ("groups", _, Ok(n)) => layout.groups = n,
-                ("size", _, Ok(1)) | ("way", "auto", _) => {}
-                ("way", "messages", _) => layout.by_messages = true,
-                ("groups" | "size", _, Err(_)) => return Err(format!("{pair}: no number")),
-                ("size", ..) => return Err(format!("{pair}: groups have one server: size=1")),
-                _ => {
-                    return Err(format!(
-                        "{pair}: known are groups=N, size=1, way=auto and way=messages"
-                    ));
-                }
-            }
-        }
-        Ok(layout)
+        let words = text.split(',').map(str::trim);
+        let (ways, rest): (Vec<&str>, Vec<&str>) = words.partition(|word| word.starts_with("way="));
+        let by_messages = match ways[..] {
+            [] | ["way=auto"] => false,
+            ["way=messages"] => true,
+            _ => return Err(format!("{}: known are way=auto and way=messages", ways.join(","))),
+        };
+        Ok(Layout { spec: rest.join(",").parse()?, by_messages })
     }
 }
 
 /// Servers among the ranks, as a rank that computes knows them.
 #[derive(Debug)]
 struct Extra {
-    addresses: Vec<Address>,
+    servers: Servers,
     ranks: Vec<usize>,
 }
 
 static EXTRA: Global<Option<Extra>> = Global::new(Rank::Settings, None, || None);
 
-/// Where the servers among the ranks are; none without such.
-pub(super) fn servers() -> Vec<Address> {
-    EXTRA.lock().as_ref().map(|extra| extra.addresses.clone()).unwrap_or_default()
+/// The servers among the ranks; `None` without such.
+pub(super) fn servers() -> Option<Servers> {
+    EXTRA.lock().as_ref().map(|extra| extra.servers.clone())
 }
 
 fn inval(text: impl Into<String>) -> Error {
@@ -89,52 +85,60 @@ pub fn divide_ranks(world: Communicator, text: &str) -> Result<MadeComm> {
     let team = post.team();
     let (rank, size) = (team.rank(), team.size());
     let layout = agreed_layout(team, text)?;
-    let n_compute = size.checked_sub(layout.groups).filter(|n| *n > 0);
+    let n_servers = layout.spec.groups * layout.spec.size;
+    let n_compute = size.checked_sub(n_servers).filter(|n| *n > 0);
     let n_compute = n_compute.ok_or_else(|| {
         inval(format!("{text}: {size} ranks are too few: at least one has to compute"))
     })?;
     let split = |number| MadeComm::split(word, number).map_err(|error| of_mpi(&error));
-    if layout.groups == 0 {
+    if n_servers == 0 {
         let all = split(0)?;
         post.end(CALL).map_err(|error| of_team(&error))?;
         return Ok(all);
     }
-    let is_server = rank >= n_compute;
-    let own = if is_server { Some(Server::start()) } else { None };
-    let places = tell_places(team, own.as_ref().map(Result::as_ref), n_compute)?;
-    let own = own.transpose()?;
-    let part = split(u16::from(is_server))?;
-    match own {
-        Some(server) => {
-            part.free().map_err(|error| of_mpi(&error))?;
-            server.serve(post, n_compute)?;
-            MadeComm::null().map_err(|error| of_mpi(&error))
-        }
-        None => {
-            let address = |(at, place): (usize, Place)| match place {
-                Place { node, path } if !layout.by_messages && node == zonda_mpi::node() => {
-                    Address::Socket(path)
-                }
-                _ => Address::Rank(n_compute + at),
-            };
-            let addresses = places.into_iter().enumerate().map(address).collect();
-            let extra = Extra { addresses, ranks: (n_compute..size).collect() };
-            post_office::open(post);
-            *EXTRA.lock() = Some(extra);
-            zonda_mpi::at_finalize(end_client).map_err(|error| of_mpi(&error))?;
-            Ok(part)
-        }
-    }
+    let nodes = nodes_of_servers(team, n_compute, &layout.spec)?;
+    let own = rank.checked_sub(n_compute);
+    let folder = own.filter(|&own| first_of_node(&nodes, own) == own).map(|_| new_folder());
+    let folders = tell_folders(team, folder.as_ref(), n_compute)?;
+    let sockets: Vec<PathBuf> = (0..n_servers)
+        .map(|at| {
+            let folder = &folders[first_of_node(&nodes, at)];
+            layout.spec.sockets(folder).nth(at).unwrap_or_default()
+        })
+        .collect();
+    let server = own.map(|own| Server::start(sockets[own].clone(), layout.spec.size));
+    let server = share(team, CALL, server.transpose())?;
+    let part = split(u16::from(server.is_some()))?;
+    let Some(server) = server else {
+        let address = |at: usize| match !layout.by_messages && nodes[at] == zonda_mpi::node() {
+            true => Address::Socket(sockets[at].clone()),
+            false => Address::Rank(n_compute + at),
+        };
+        let servers =
+            Servers { spec: layout.spec, addresses: (0..n_servers).map(address).collect() };
+        post_office::open(post);
+        *EXTRA.lock() = Some(Extra { servers, ranks: (n_compute..size).collect() });
+        zonda_mpi::at_finalize(end_client).map_err(|error| of_mpi(&error))?;
+        return Ok(part);
+    };
+    part.free().map_err(|error| of_mpi(&error))?;
+    // The folder stays until all servers are over.
+    let served = server.serve(post, n_compute);
+    drop(folder);
+    served.and_then(|()| MadeComm::null().map_err(|error| of_mpi(&error)))
 }
 
 /// What all ranks say, where they say the same.
 fn agreed_layout(team: &dyn Team, text: &str) -> Result<Layout> {
     let mut layout = text.parse::<Layout>();
+    if EXTRA.lock().is_some() {
+        layout = Err(String::from("nc_zonda_servers was called before"));
+    }
     // Servers that were there before the program began write its files.
     if std::env::var_os(super::VARIABLE).is_some_and(|name| !name.is_empty())
         && let Ok(layout) = &mut layout
     {
-        layout.groups = 0;
+        layout.spec.groups = 0;
     }
     let said = match &layout {
         Ok(layout) => format!("{layout:?} {}", wire::VERSION),
@@ -157,66 +161,70 @@ fn agreed_layout(team: &dyn Team, text: &str) -> Result<Layout> {
     }
 }
 
-/// Where a server is.
-#[derive(Debug)]
-struct Place {
-    node: u64,
-    path: PathBuf,
+/// The nodes of the servers. Those of a group are on one.
+fn nodes_of_servers(team: &dyn Team, n_compute: usize, spec: &ServersSpec) -> Result<Vec<u64>> {
+    let mine = zonda_mpi::node().to_le_bytes().to_vec();
+    let all = tell_all(team, CALL, |_| WORD, mine).map_err(|error| of_team(&error))?;
+    let numbers = all.chunks_exact(WORD).skip(n_compute);
+    let nodes: Vec<u64> =
+        numbers.map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes)).collect();
+    match nodes.chunks(spec.size).position(|group| group.iter().any(|node| *node != group[0])) {
+        None => Ok(nodes),
+        Some(group) => Err(inval(format!(
+            "group {} has servers on several nodes: the servers of a group share memory, so far",
+            group + 1
+        ))),
+    }
 }
 
-/// Tells all ranks where the servers are.
-fn tell_places(
+/// The first server of the node on which a server is.
+fn first_of_node(nodes: &[u64], server: usize) -> usize {
+    nodes.iter().position(|node| *node == nodes[server]).unwrap_or(server)
+}
+
+/// A folder for sockets, which only this user may enter.
+fn new_folder() -> Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("zonda-").tempdir().map_err(cannot_serve)
+}
+
+fn cannot_serve(error: std::io::Error) -> Error {
+    let text = format!("a rank cannot be an I/O server: {error}");
+    Error::answered(NcError::Io, Answer::System, text)
+}
+
+/// Tells all ranks the folders of servers; those that have made none are empty.
+fn tell_folders(
     team: &dyn Team,
-    own: Option<std::result::Result<&Server, &Error>>,
+    own: Option<&Result<tempfile::TempDir>>,
     n_compute: usize,
-) -> Result<Vec<Place>> {
-    let mine = match own {
-        Some(Ok(server)) => {
-            let path = std::os::unix::ffi::OsStrExt::as_bytes(server.socket.as_os_str());
-            [&zonda_mpi::node().to_le_bytes()[..], path].concat()
-        }
-        // It says why by its own error.
-        Some(Err(_)) | None => Vec::new(),
+) -> Result<Vec<PathBuf>> {
+    let made = match own {
+        Some(Err(why)) => Err(Error::answered(why.code(), Answer::System, why.to_string())),
+        Some(Ok(folder)) => Ok(folder.path().as_os_str().as_bytes().to_vec()),
+        None => Ok(Vec::new()),
     };
-    let lens = team.gather(CALL, 0, &mine).and_then(|all| {
-        let mut bytes = Vec::new();
-        for told in all {
-            bytes.extend((told.len() as u64).to_le_bytes());
-            bytes.extend(told);
-        }
-        team.broadcast(CALL, 0, &mut bytes).map(|()| bytes)
+    let mine = share(team, CALL, made)?;
+    let mut lens = tell_all(team, CALL, |_| WORD, (mine.len() as u64).to_le_bytes().to_vec())
+        .map_err(|error| of_team(&error))?
+        .chunks_exact(WORD)
+        .map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes))
+        .map(|len| usize::try_from(len).unwrap_or_default())
+        .collect::<Vec<_>>();
+    let all = tell_all(team, CALL, |rank| lens[rank], mine).map_err(|error| of_team(&error))?;
+    let mut rest = &all[..];
+    let folders = lens.drain(..).map(|len| {
+        let (folder, behind) = rest.split_at_checked(len).unwrap_or_default();
+        rest = behind;
+        OsString::from_vec(folder.to_vec()).into()
     });
-    let bytes = lens.map_err(|error| of_team(&error))?;
-    let (mut rest, mut places) = (&bytes[..], Vec::new());
-    for rank in 0..team.size() {
-        let told = (|| {
-            let (len, behind) = rest.split_first_chunk::<WORD>()?;
-            let (told, behind) =
-                behind.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-            rest = behind;
-            Some(told)
-        })();
-        let told = told.ok_or_else(post_office::not_understood)?;
-        if rank < n_compute {
-            continue;
-        }
-        let Some((node, path)) = told.split_first_chunk::<WORD>() else {
-            return match own {
-                Some(Err(why)) => Err(Error::answered(why.code(), Answer::System, why.to_string())),
-                _ => Err(inval(format!("rank {rank} cannot be an I/O server: it says why"))),
-            };
-        };
-        let path = <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path.to_vec());
-        places.push(Place { node: u64::from_le_bytes(*node), path: path.into() });
-    }
-    Ok(places)
+    Ok(folders.skip(n_compute).collect())
 }
 
 /// `MPI_Finalize` of a rank that computes: what it has told is written, and its servers may go.
 fn end_client() {
     let Some(extra) = EXTRA.lock().take() else { return };
     let finished = super::client::finish();
-    super::client::forget(&extra.addresses);
+    super::client::forget(&extra.servers.addresses);
     if let Err(error) = finished.and(post_office::close(&extra.ranks)) {
         // Nobody may be there to read it.
         let _ = std::io::Write::write_fmt(
@@ -229,37 +237,30 @@ fn end_client() {
 /// A server in this process.
 #[derive(Debug)]
 struct Server {
-    /// The socket is in it; only this user may come into it.
-    _folder: tempfile::TempDir,
     socket: PathBuf,
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<std::io::Result<usize>>,
 }
 
 impl Server {
-    fn start() -> Result<Server> {
-        let fail = |error: std::io::Error| {
-            let text = format!("a rank cannot be an I/O server: {error}");
-            Error::answered(NcError::Io, Answer::System, text)
-        };
-        let folder = tempfile::Builder::new().prefix("zonda-").tempdir().map_err(fail)?;
-        let socket = folder.path().join("server");
+    /// Starts it, and waits until it can be reached.
+    fn start(socket: PathBuf, n_members: usize) -> Result<Server> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = mpsc::channel();
         let (path, over) = (socket.clone(), Arc::clone(&is_over));
         let serve = move || {
-            group::serve(&path, &over, || {
+            group::serve(&path, n_members, &over, || {
                 // Who started it waits for this.
                 let _ = ready.send(());
             })
         };
         let name = String::from("zonda-servers");
-        let thread = worker::spawn(name, Purpose::WriteBehind, serve).map_err(fail)?;
+        let thread = worker::spawn(name, Purpose::WriteBehind, serve).map_err(cannot_serve)?;
         if is_ready.recv().is_err() {
             let ended = thread.join().unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
-            return Err(ended.err().map_or_else(gone, fail));
+            return Err(ended.err().map_or_else(gone, cannot_serve));
         }
-        Ok(Server { _folder: folder, socket, is_over, thread })
+        Ok(Server { socket, is_over, thread })
     }
 
     /// Serves until all clients are over.
@@ -270,6 +271,7 @@ impl Server {
         let told = passed.and_then(|()| {
             // None may go before: MPI ends when all have gone.
             (0..n_clients).try_for_each(|client| post.send(STEP, client, Vec::new()))?;
+            post.team().meet(STEP)?;
             post.end(STEP)
         });
         told.map_err(|error| of_team(&error))?;
@@ -331,7 +333,7 @@ enum Passing {
 
 impl Passing {
     fn to(socket: &Path) -> Passing {
-        match MemoryWay::to(socket) {
+        match MemoryWay::for_frames(socket, SERVER_MESSAGE_BYTES) {
             Ok(way) => Passing::Way(way),
             Err(why) => Passing::Ended { why, answers: VecDeque::new() },
         }
@@ -384,13 +386,21 @@ mod tests {
 
     #[test]
     fn texts() {
-        let groups = |text: &str| text.parse::<Layout>().map(|layout| layout.groups);
-        assert_eq!(groups("groups=2, size=1"), Ok(2));
-        assert_eq!(groups(""), Ok(1));
-        assert_eq!(groups("groups=0"), Ok(0));
-        assert!("way=messages".parse::<Layout>().unwrap().by_messages);
-        for wrong in ["groups=x", "size=2", "group=2", "groups", "groups=-1", "way=x"] {
-            assert!(groups(wrong).is_err(), "{wrong}");
+        let layout = |text: &str| text.parse::<Layout>();
+        let plain = layout("groups=2, size=3,out_*=1").unwrap();
+        assert_eq!((plain.spec.groups, plain.spec.size, plain.by_messages), (2, 3, false));
+        assert!(
+            layout("way=messages").unwrap().by_messages
+                && layout("read=on,size=1").unwrap().spec.read
+        );
+        assert_eq!(layout("groups=0,way=auto").unwrap().spec.groups, 0);
+        for wrong in ["groups=x", "way=x", "way=auto,way=messages", "group=2"] {
+            assert!(layout(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn servers_of_a_node_share_a_folder() {
+        assert_eq!([0, 1, 2, 3].map(|at| first_of_node(&[7, 8, 7, 8], at)), [0, 1, 0, 1]);
     }
 }

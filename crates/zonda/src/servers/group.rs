@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda_runtime::worker::{self, Purpose};
 use zonda_shared::Listener;
+use zonda_team::spread::Watcher;
 
-use super::board::Board;
-use super::session;
+use super::board::{Board, Hearing};
+use super::{members, session};
 use crate::tuning::SERVER_SLEEP;
 
 /// Whether this process writes its files by itself, whatever servers there are.
@@ -25,18 +26,50 @@ pub(super) fn writes_alone() -> bool {
     WRITES_ALONE.load(Ordering::Relaxed)
 }
 
+/// The name of the server whose socket is there, for people: `server2` is the first one of the second group, `server2.3` the third one.
+#[must_use]
+pub fn name_of(socket: &Path) -> String {
+    let socket = socket.file_name().unwrap_or_default().to_string_lossy();
+    format!("server{}", socket.strip_suffix(".1").unwrap_or(&socket))
+}
+
+/// Before the first client comes, so that its first calls are recorded.
+fn begin_trace(socket: &Path) {
+    zonda_trace::init(crate::storage::neighbour::trusts_environment);
+    zonda_trace::role(&name_of(socket));
+}
+
 /// Serves the clients that come to a socket, which is made at `path`, until `is_over` and all of them are gone. Gives how many files are not
 /// whole; what is wrong with them was said on standard error.
 ///
+/// In a group of several servers the path is one of [`ServersSpec::sockets`](super::ServersSpec::sockets), and the others are started at the same time.
 /// `ready` is called when clients can come.
 ///
 /// # Errors
-/// What the system says: where something is at the path, and for paths of more than about 100 bytes.
-pub fn serve(path: &Path, is_over: &AtomicBool, ready: impl FnOnce()) -> io::Result<usize> {
+/// What the system says: where something is at the path, and for paths of more than about 100 bytes; `TimedOut` where the other servers of the group do not come.
+pub fn serve(
+    path: &Path,
+    n_members: usize,
+    is_over: &AtomicBool,
+    ready: impl FnOnce(),
+) -> io::Result<usize> {
     write_alone();
+    begin_trace(path);
     let _most = zonda_shared::raise_open_files();
     let listener = Listener::at(path)?;
-    let board = Arc::new(Board::new());
+    let mesh = match n_members {
+        0 | 1 => None,
+        // Whoever started it has ended: no client will come.
+        _ => match members::meet(path, n_members, is_over)? {
+            None => return Ok(0),
+            mesh => mesh,
+        },
+    };
+    let board = Arc::new(Board::new(mesh));
+    if let Some(mesh) = board.mesh() {
+        let hearing: Arc<dyn Watcher> = Arc::new(Hearing(Arc::clone(&board)));
+        mesh.listen(&hearing)?;
+    }
     let mut sessions = Vec::new();
     ready();
     loop {
@@ -61,6 +94,7 @@ pub fn serve(path: &Path, is_over: &AtomicBool, ready: impl FnOnce()) -> io::Res
         }
         sessions.retain(|session| !session.is_finished());
         if is_last && sessions.is_empty() {
+            zonda_trace::flush();
             return Ok(board.n_failed());
         }
         if is_last {

@@ -12,7 +12,7 @@ use zonda_model::{Answer, NcError};
 use zonda_runtime::memory;
 use zonda_shared::{Channel, Frame, Happened, Ring};
 
-use super::way::{Fill, Message, Way, gone, of_system, other_version};
+use super::way::{Came, Fill, Message, Way, gone, of_system, other_version};
 use super::wire::{self, Hello, Notice};
 use crate::error::Result;
 use crate::tuning::{
@@ -32,6 +32,9 @@ pub(super) struct MemoryWay {
 /// What tells a server that sleeps at its socket that there is a frame.
 const BELL: &[u8] = b"!";
 
+/// Bytes of a ring besides those of frames.
+const RING_EXTRA_BYTES: usize = 4096;
+
 /// Bytes of a ring: no more than half of what the process may have.
 fn ring_bytes() -> usize {
     let most = usize::try_from(memory::budget() / 2).unwrap_or(usize::MAX);
@@ -41,8 +44,21 @@ fn ring_bytes() -> usize {
 impl MemoryWay {
     /// Connects to the server that listens at a path.
     pub(super) fn to(path: &Path) -> Result<MemoryWay> {
+        MemoryWay::with_ring(path, ring_bytes())
+    }
+
+    /// The same for who passes frames of others on, which may be of so many bytes.
+    pub(super) fn for_frames(path: &Path, most_bytes: usize) -> Result<MemoryWay> {
+        // A frame of half a ring fits at any time.
+        MemoryWay::with_ring(
+            path,
+            ring_bytes().max(most_bytes.saturating_mul(2).saturating_add(RING_EXTRA_BYTES)),
+        )
+    }
+
+    fn with_ring(path: &Path, ring_bytes: usize) -> Result<MemoryWay> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
-        let ring = Ring::new(ring_bytes()).map_err(|error| of_system(&error))?;
+        let ring = Ring::new(ring_bytes).map_err(|error| of_system(&error))?;
         let hello =
             wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
@@ -65,6 +81,8 @@ impl MemoryWay {
         frame.bytes().copy_from_slice(bytes);
         // One that is gone is seen to be so later.
         let _ = self.hand_over(frame);
+        // Somebody may wait for the answer, who cannot say so here.
+        self.ring.wake();
         true
     }
 
@@ -134,6 +152,25 @@ impl Way for MemoryWay {
     }
 
     fn message(&self, is_patient: bool) -> Result<Option<Message>> {
+        let Some((bytes, memory)) = self.receive(is_patient)? else { return Ok(None) };
+        Ok(Some((bytes, memory.map(|memory| values_in(&memory)).transpose()?)))
+    }
+
+    fn message_into(&self, room: &mut [u8]) -> Result<Option<(Vec<u8>, Came)>> {
+        let Some((bytes, memory)) = self.receive(true)? else { return Ok(None) };
+        let Some(memory) = memory else { return Ok(Some((bytes, Came::Nothing))) };
+        let len = memory.metadata().map_err(|error| of_system(&error))?.len();
+        if len != room.len() as u64 {
+            return Ok(Some((bytes, Came::Apart(values_in(&memory)?))));
+        }
+        memory.read_exact_at(room, 0).map_err(|error| of_system(&error))?;
+        Ok(Some((bytes, Came::InRoom)))
+    }
+}
+
+impl MemoryWay {
+    /// The next message, with memory that it brought.
+    fn receive(&self, is_patient: bool) -> Result<Option<(Vec<u8>, Option<File>)>> {
         let happened = match is_patient {
             true => {
                 // A server that dozes would look later.
@@ -145,15 +182,16 @@ impl Way for MemoryWay {
         match happened.map_err(|error| of_system(&error))? {
             None => Ok(None),
             Some(Happened::Ended) => Err(gone()),
-            Some(Happened::Message(bytes, None)) => Ok(Some((bytes, None))),
-            Some(Happened::Message(bytes, Some(memory))) => {
-                let memory = File::from(memory);
-                let len = memory.metadata().map_err(|error| of_system(&error))?.len();
-                let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
-                let mut values = zonda_model::memory::filled(len, 0)?;
-                memory.read_exact_at(&mut values, 0).map_err(|error| of_system(&error))?;
-                Ok(Some((bytes, Some(values))))
-            }
+            Some(Happened::Message(bytes, memory)) => Ok(Some((bytes, memory.map(File::from)))),
         }
     }
+}
+
+/// The bytes of memory that came with a message.
+pub(super) fn values_in(memory: &File) -> Result<Vec<u8>> {
+    let len = memory.metadata().map_err(|error| of_system(&error))?.len();
+    let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
+    let mut values = zonda_model::memory::filled(len, 0)?;
+    memory.read_exact_at(&mut values, 0).map_err(|error| of_system(&error))?;
+    Ok(values)
 }

@@ -8,12 +8,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use zonda_format::Error;
-use zonda_model::NcError;
 use zonda_mpi::Post;
 use zonda_parallel::of_team;
 use zonda_runtime::lock::{Global, Rank};
-use zonda_team::{Step, TeamError};
+use zonda_team::{Step, Team as _, TeamError};
 
 use super::way::{Message, gone};
 use crate::error::Result;
@@ -223,13 +221,9 @@ pub(super) fn close(servers: &[usize]) -> Result<()> {
         pauses.pause();
     }
     let office = OFFICE.lock().take();
-    let ended = office.map_or(Ok(()), |office| office.post.end(STEP));
+    let end = |office: Office| office.post.team().meet(STEP).and_then(|()| office.post.end(STEP));
+    let ended = office.map_or(Ok(()), end);
     ended.map_err(|error| of_team(&error))
-}
-
-/// What no server says.
-pub(super) fn not_understood() -> Error {
-    Error::because(NcError::Internal, "bug in Zonda: a message to an I/O server that is none")
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_format::Error;
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::buffers::Bytes;
@@ -20,6 +19,8 @@ pub(super) struct Waiting {
     pub(super) is_asked: bool,
     /// Its number among the calls that all ranks make, of a file of several ranks.
     pub(super) number: Option<u64>,
+    /// When it was taken from the client, for the trace.
+    pub(super) taken: u64,
 }
 
 impl Waiting {
@@ -38,6 +39,8 @@ pub(super) struct Queue {
     load: Arc<Load>,
     /// The client has closed the file.
     is_closing: AtomicBool,
+    /// Its device is full, and a call is made again and again.
+    is_full: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +68,8 @@ struct LoadState {
     n_closing: usize,
     /// Threads of the client that wait for this server.
     n_waiting: usize,
+    /// Files whose device is full.
+    n_full: usize,
 }
 
 impl Load {
@@ -77,9 +82,24 @@ impl Load {
         self.state.lock().bytes
     }
 
-    /// Waits until less than so many bytes wait.
+    /// Waits until less than so many bytes wait, or a device is full: then nobody knows how long that takes.
     pub(super) fn wait_below(&self, most: usize) {
-        self.wait_until(|state| state.bytes < most);
+        let waiting = zonda_trace::start();
+        if self.wait_until(|state| state.bytes < most || state.n_full > 0) {
+            let kind = zonda_trace::EventKind::QueueBlocked;
+            zonda_trace::span_since(waiting, kind, zonda_trace::Args::default);
+        }
+    }
+
+    fn note_full(&self, is_full: bool) {
+        let mut state = self.state.lock();
+        state.n_full = if is_full { state.n_full + 1 } else { state.n_full.saturating_sub(1) };
+        self.less.notify_all();
+    }
+
+    /// Whether the client waits for this server.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.state.lock().n_waiting > 0
     }
 
     /// Waits until all files are closed that the client has closed.
@@ -87,13 +107,17 @@ impl Load {
         self.wait_until(|state| state.n_closing == 0);
     }
 
-    fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) {
+    /// Whether there was something to wait for.
+    fn wait_until(&self, is_so: impl Fn(&LoadState) -> bool) -> bool {
         let mut state = self.state.lock();
+        let mut has_waited = false;
         state.n_waiting += 1;
         while !is_so(&state) {
+            has_waited = true;
             state = self.less.wait(state);
         }
         state.n_waiting -= 1;
+        has_waited
     }
 
     /// Does what the client waits for.
@@ -137,7 +161,13 @@ impl Load {
 impl Queue {
     pub(super) fn new(load: Arc<Load>) -> Queue {
         let state = Mutex::ranked(Rank::Queue, State::default());
-        Queue { state, changed: Condvar::new(), load, is_closing: AtomicBool::new(false) }
+        Queue {
+            state,
+            changed: Condvar::new(),
+            load,
+            is_closing: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+        }
     }
 
     /// Adds a call; gives it back where none are carried out any more.
@@ -168,7 +198,19 @@ impl Queue {
 
     /// Whether the client waits for this server.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.load.state.lock().n_waiting > 0
+        self.load.is_waited_for()
+    }
+
+    /// Notes whether the device of the file is full.
+    pub(super) fn set_full(&self, is_full: bool) {
+        if self.is_full.swap(is_full, Ordering::AcqRel) != is_full {
+            self.load.note_full(is_full);
+        }
+    }
+
+    /// Whether values of a further put can not be kept: the device is full, and so is the memory for what waits for it.
+    pub(super) fn is_overfull(&self, most: usize) -> bool {
+        self.is_full.load(Ordering::Acquire) && self.load.bytes() >= most
     }
 
     /// The client has closed the file, which is so here when the queue has come to that.
@@ -194,10 +236,10 @@ impl Queue {
     }
 
     /// No more are carried out, though the client is there.
-    pub(super) fn end_because(&self, error: &Error) {
+    pub(super) fn end_because(&self, why: &SentError) {
         let mut state = self.state.lock();
         state.is_ended = true;
-        state.why.get_or_insert_with(|| error.into());
+        state.why.get_or_insert_with(|| why.clone());
         drop(state);
         self.changed.notify_all();
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +11,17 @@ use zonda_format::Error;
 use zonda_model::{Answer, NcError};
 use zonda_runtime::memory;
 use zonda_runtime::worker::{self, Purpose};
-use zonda_served::{Call, Reply};
+use zonda_served::{Call, Reply, Told};
 use zonda_shared::{Channel, Happened, Process, RingNews, RingReader};
-use zonda_team::threads;
 
-use super::board::{Board, Team};
+use super::board::Board;
 use super::buffers::{Buffers, Bytes};
 use super::connection::notice_of;
+use super::look;
 use super::queue::{Load, Queue, Waiting};
+use super::reading::SessionReads;
+use super::team::Team;
+use super::watch::{ClientWatch, FileWatch};
 use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
 use super::work::FileWork;
 use crate::error::Result;
@@ -43,6 +47,12 @@ impl Client {
     fn wait(&self) {
         // What it says is that it has told a call.
         let _ = self.channel.wait(self.process.as_ref(), true);
+    }
+
+    /// Says something to the client, and may show it some memory.
+    pub(super) fn send(&self, message: &[u8], memory: Option<BorrowedFd<'_>>) {
+        // A client that is gone needs no message.
+        let _ = self.channel.send(message, memory);
     }
 
     /// Answers what was asked.
@@ -80,16 +90,19 @@ struct ClientFile {
     path: PathBuf,
     is_classic: bool,
     rank: Option<(Arc<Team>, usize)>,
+    watch: Arc<FileWatch>,
 }
 
 struct Session {
     client: Arc<Client>,
     board: Arc<Board>,
     load: Arc<Load>,
+    watch: Arc<ClientWatch>,
     buffers: Arc<Buffers>,
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
     pieces: HashMap<u64, Vec<u8>>,
+    reads: SessionReads,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -98,7 +111,13 @@ struct Session {
 /// # Errors
 /// What the system says; `InvalidData` for a client that says what no client says.
 pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
-    let Happened::Message(bytes, memory) = channel.wait(None, false)? else { return Ok(()) };
+    let (bytes, memory) = match channel.wait(None, false) {
+        Ok(Happened::Message(bytes, memory)) => (bytes, memory),
+        // Who has said nothing has handed nothing over.
+        Ok(Happened::Ended) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let hello: Option<Hello> = wire::decode(&bytes);
     let version = wire::VERSION.to_owned();
     let refused = match &hello {
@@ -111,20 +130,31 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     };
     let is_refused = refused.is_some();
     let welcome = wire::encode(&Notice::Welcome { version, refused });
-    channel.send(&welcome.map_err(io::Error::other)?, None)?;
-    if is_refused {
+    // One that looks may have given up meanwhile.
+    let is_there = channel.send(&welcome.map_err(io::Error::other)?, None).is_ok();
+    if is_refused || !is_there {
         return Ok(());
     }
-    let mut reader = RingReader::of(memory.ok_or_else(|| damaged("a client without memory"))?)?;
-    let process = hello.and_then(|hello| Process::find(hello.pid));
+    let Some(memory) = memory else {
+        // One that has no calls to hand over.
+        look::show(&channel, board);
+        return Ok(());
+    };
+    let mut reader = RingReader::of(memory)?;
+    let pid = hello.map_or(0, |hello| hello.pid);
+    let process = Process::find(pid);
     let client = Arc::new(Client { channel, process, news: reader.news()? });
+    let load = Arc::new(Load::new());
+    board.count(&load);
     let mut session = Session {
         client,
         board: Arc::clone(board),
-        load: Arc::new(Load::new()),
+        watch: board.watch.client(pid, &load),
+        load,
         buffers: Buffers::new(SERVER_SPARE_BYTES),
         files: HashMap::new(),
         pieces: HashMap::new(),
+        reads: SessionReads::default(),
         threads: Vec::new(),
     };
     N_CLIENTS.fetch_add(1, Ordering::Relaxed);
@@ -190,6 +220,12 @@ impl Session {
         }
         match what {
             What::Create(creation) => self.create(file, creation),
+            What::Read(opening) => {
+                self.reads.open(file, &opening, &self.board.readings, &self.client);
+            }
+            What::Call(told) if self.reads.has(file) => {
+                self.reads.call(file, &told, &self.board.readings, &self.client);
+            }
             What::Settle { path } => {
                 let path = path.map(|path| {
                     PathBuf::from(
@@ -203,7 +239,7 @@ impl Session {
                 self.client.reply(Ok(Reply::default()));
             }
             What::Load => {
-                let shape = vec![self.load.bytes()];
+                let shape = vec![self.board.waiting_bytes()];
                 self.client.reply(Ok(Reply { shape, ..Reply::default() }));
             }
             What::Call(_) => {
@@ -227,13 +263,37 @@ impl Session {
                     self.board.begin_close(&to.path);
                     to.queue.begin_close();
                 }
-                let call = Waiting { what, values, is_asked, number };
+                let taken = to.watch.take(&what, values.len());
+                let mut call = Waiting { what, values, is_asked, number, taken };
+                if to.queue.is_overfull(client_bytes(N_CLIENTS.load(Ordering::Relaxed)))
+                    && self.leave_out_values(file, &mut call)
+                    && to.rank.is_none()
+                {
+                    return Ok(());
+                }
                 if let Err(call) = to.queue.push(call) {
+                    to.watch.let_go(call.values.len());
                     self.client.refuse(file, &call, None);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Leaves out the values of a put that was told, since there is no memory for them: those before wait for room on the device. Ranks take part in it all the
+    /// same. Whether it is such a put.
+    fn leave_out_values(&self, file: u64, call: &mut Waiting) -> bool {
+        let What::Call(Told { call: Call::Put { var, .. }, .. }) = call.what else { return false };
+        if call.is_asked {
+            return false;
+        }
+        let why = "no room on the device, and no memory for more that waits for it: the I/O server has left out a put";
+        let error = Error::answered(NcError::System(ENOSPC), Answer::System, why);
+        self.client.fail(file, (&error).into());
+        self.board.note_failed();
+        call.what = What::Call(Call::TakePart { var }.into());
+        call.values = Vec::new().into();
+        true
     }
 
     fn create(&mut self, file: u64, creation: Creation) {
@@ -244,6 +304,7 @@ impl Session {
         let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
         let (path, is_classic) = (creation.path(), !options.format.is_hdf5());
         let ranks = creation.ranks;
+        let watch = self.board.watch.file(&self.watch, &path, ranks);
         let work = FileWork {
             file,
             path: creation.path(),
@@ -251,15 +312,19 @@ impl Session {
             queue: Arc::clone(&queue),
             client: Arc::clone(&self.client),
             board: Arc::clone(&self.board),
+            watch: Arc::clone(&watch),
         };
         let rank = match ranks {
             None => self.start(move || work.run(None)).map(|()| None),
             Some(of) => self.sit_down(of, work).map(|team| Some((team, of.rank))),
         };
         match rank {
-            Ok(rank) => drop(self.files.insert(file, ClientFile { queue, path, is_classic, rank })),
+            Ok(rank) => {
+                let file_of_client = ClientFile { queue, path, is_classic, rank, watch };
+                drop(self.files.insert(file, file_of_client));
+            }
             Err(error) => {
-                let text = format!("the I/O server has no thread for the file: {error}");
+                let text = format!("the I/O server cannot write the file: {error}");
                 self.client.reply(Err(Error::with_text(NcError::NoMem, text)));
             }
         }
@@ -268,21 +333,12 @@ impl Session {
     /// Gives the work of a rank to the team of its file, whose threads the first rank starts.
     fn sit_down(&mut self, of: RankOf, work: FileWork) -> io::Result<Arc<Team>> {
         let RankOf { team: name, rank, size } = of;
-        let (team, is_first) = self.board.team(name, size, &work.path)?;
-        team.gate.enter(rank, &work.queue);
+        let team = self.board.team(name, size, &work.path)?;
+        team.gate.enter(rank, &work.queue, &work.path);
         team.sit_down(rank, work)?;
-        if is_first {
+        if team.begins() {
             let (of_thread, board) = (Arc::clone(&team), Arc::clone(&self.board));
-            self.start(move || {
-                let options = threads::Options { stack_bytes: STACK_BYTES, ..Default::default() };
-                let ends = threads::run(of_thread.size, &options, |rank| {
-                    if let Some(work) = of_thread.seat(zonda_team::Team::rank(rank)) {
-                        work.run(Some((rank, &of_thread.gate)));
-                    }
-                });
-                drop(ends);
-                board.forget_team(name);
-            })?;
+            self.start(move || of_thread.run(&board))?;
         }
         Ok(team)
     }
@@ -309,5 +365,5 @@ impl Session {
     }
 }
 
-/// Of the thread of a rank, which runs the whole engine.
-const STACK_BYTES: usize = 2 << 20;
+/// `ENOSPC` of Linux.
+const ENOSPC: i32 = 28;

@@ -25,6 +25,25 @@ pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut [u8]) -> Result<()>;
 /// A message of a server, and values that came with it.
 pub(super) type Message = (Vec<u8>, Option<Vec<u8>>);
 
+/// Values that came with a message.
+#[derive(Debug)]
+pub(super) enum Came {
+    Nothing,
+    /// They are in the room that was given.
+    InRoom,
+    Apart(Vec<u8>),
+}
+
+impl Came {
+    pub(super) fn of(values: Vec<u8>, room: &mut [u8]) -> Came {
+        if values.is_empty() || values.len() != room.len() {
+            return Came::Apart(values);
+        }
+        room.copy_from_slice(&values);
+        Came::InRoom
+    }
+}
+
 /// A way to one server. Threads send in turn; one thread at a time reads messages.
 pub(super) trait Way: Debug + Send + Sync {
     /// Most bytes of a frame.
@@ -41,6 +60,12 @@ pub(super) trait Way: Debug + Send + Sync {
 
     /// The next message; `None` where there is none now. Who is patient waits for one, and may get none before there is one.
     fn message(&self, is_patient: bool) -> Result<Option<Message>>;
+
+    /// Waits for a message as [`Way::message`] does. Values that come with it go to `room` where they are as many bytes as it has.
+    fn message_into(&self, room: &mut [u8]) -> Result<Option<(Vec<u8>, Came)>> {
+        let Some((bytes, values)) = self.message(true)? else { return Ok(None) };
+        Ok(Some((bytes, values.map_or(Came::Nothing, |values| Came::of(values, room)))))
+    }
 }
 
 /// The server is not there any more.

@@ -11,11 +11,12 @@ use zonda_model::{Answer, NcError};
 use zonda_parallel::Hints;
 use zonda_served::{Reply, Told};
 
+use super::reading::ReadOpening;
 use crate::error::Result;
 use crate::open::CreateOptions;
 
 /// Client and server are of one build.
-pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 1");
+pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 2");
 
 /// What a client says first. The ring comes with it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,6 +98,8 @@ pub(super) struct FrameHead {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum What {
     Create(Creation),
+    /// Opens a file for reading; gets and the last call come as [`What::Call`].
+    Read(ReadOpening),
     Call(Told),
     /// Is answered when no file at this path, or at any, is being written: see [`settle`](super::settle).
     Settle {

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zonda_format::Error;
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_served::{Call, Reply};
 use zonda_team::{Team, threads};
 
 use super::board::Board;
 use super::gate::Gate;
 use super::queue::{Queue, Waiting};
+use super::room::{Attempt, Room};
 use super::session::Client;
+use super::watch::FileWatch;
 use super::wire::What;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -28,31 +30,44 @@ pub(super) struct FileWork {
     pub(super) queue: Arc<Queue>,
     pub(super) client: Arc<Client>,
     pub(super) board: Arc<Board>,
+    pub(super) watch: Arc<FileWatch>,
 }
 
 impl FileWork {
     /// Creates the file, and carries calls out until it is closed or the client has ended. Of a file of several ranks all of these do so, as a
     /// team.
     pub(super) fn run(self, rank: Option<(&threads::Threads, &Gate)>) {
+        self.watch.enter();
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 self.client.reply(Ok(Reply::default()));
-                self.carry_out(&dataset, rank.map(|(team, gate)| (gate, team.rank())));
+                self.carry_out(&dataset, rank);
             }
             Err(error) => self.client.reply(Err(error)),
         }
         let (left, why) = self.queue.end_work();
         if let Some(why) = &why {
             self.client.fail(self.file, why.clone());
-            if rank.is_some_and(|(team, _)| team.rank() == 0) {
+            if rank.is_some_and(|(team, gate)| gate.is_first(team.rank())) {
                 self.say(&mut false, &why.error());
             }
         }
         // The client may wait for a reply.
-        left.iter().for_each(|call| self.client.refuse(self.file, call, why.as_ref()));
+        for call in &left {
+            self.watch.let_go(call.values.len());
+            self.client.refuse(self.file, call, why.as_ref());
+        }
+        self.watch.end();
         if self.queue.end_close() {
             self.board.end_close(&self.path);
         }
+    }
+
+    /// The client came too late.
+    pub(super) fn refuse(self) {
+        let why = "the I/O server has ended the file: another rank ended early";
+        self.client.reply(Err(Error::answered(NcError::Io, Answer::Request, why)));
+        drop(self.queue.end_work());
     }
 
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
@@ -65,14 +80,27 @@ impl FileWork {
         }
     }
 
-    fn carry_out(&self, dataset: &Dataset, gate: Option<(&Gate, usize)>) {
-        let mut has_failed = false;
+    fn carry_out(&self, dataset: &Dataset, rank: Option<(&threads::Threads, &Gate)>) {
+        let gate = rank.map(|(team, gate)| (gate, team.rank()));
+        let (mut has_failed, mut room) = (false, Room::default());
         while let Some(call) = self.queue.next(gate) {
-            let Waiting { what, values, is_asked, .. } = &call;
+            let mut carries_out = self.watch.begin(&call);
+            let Waiting { what, values, is_asked, number, .. } = &call;
+            let team = rank.filter(|_| number.is_some()).map(|(team, _)| team as &dyn Team);
+            let attempt = Attempt { queue: &self.queue, is_asked: *is_asked, team };
+            let tell = |error: &Error| self.client.fail(self.file, error.into());
             let done = match what {
-                What::Call(told) => whole(|| dataset.carry_out(told, values)),
+                What::Call(told) => {
+                    let mut is_again = false;
+                    room.make(&attempt, tell, || match std::mem::replace(&mut is_again, true) {
+                        false => whole(|| dataset.carry_out(told, values)),
+                        true => whole(|| dataset.carry_out_again(told, values)),
+                    })
+                }
                 _ => Err(NcError::Internal.into()),
             };
+            carries_out.code(done.as_ref().err().map_or(0, |error| error.code().code()));
+            drop(carries_out);
             match done {
                 done if *is_asked => self.client.reply(done),
                 Ok(_) => {}
@@ -83,6 +111,7 @@ impl FileWork {
             }
             let is_last =
                 matches!(what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
+            self.watch.done(values.len());
             self.queue.done(&call);
             // A file that could not be closed has what it had committed: the client makes no further call.
             if is_last || !dataset.is_open() {
@@ -91,7 +120,9 @@ impl FileWork {
         }
         // The client ended without closing it.
         let end = || if gate.is_some() { dataset.close() } else { dataset.drain() };
-        let ended = whole(end);
+        let team = rank.map(|(team, _)| team as &dyn Team);
+        let attempt = Attempt { queue: &self.queue, is_asked: false, team };
+        let ended = room.make(&attempt, |_| {}, || whole(end));
         if let Err(error) = ended {
             self.say(&mut has_failed, &error);
         }
@@ -108,7 +139,7 @@ impl FileWork {
 }
 
 /// A call of the engine, of which a panic is an error: the client waits for what becomes of it.
-fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     // What the panic was is on standard error.
     let why = "bug in Zonda: an I/O server panicked in a call";
     let panicked = |_| Err(Error::because(NcError::Internal, why));

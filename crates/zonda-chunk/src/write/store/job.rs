@@ -203,7 +203,7 @@ impl<'a> StoreJob<'a> {
 
 impl WriterArray {
     /// Puts together a chunk of which a put has all elements that there are.
-    fn gather(
+    pub(crate) fn gather(
         &self,
         part: &PutPart,
         source: &PutMemory<'_>,

@@ -4,6 +4,7 @@ mod check;
 mod loader;
 mod plan;
 mod program;
+mod server_traces;
 mod servers;
 mod watch;
 
@@ -19,7 +20,8 @@ use crate::failure::{CommandFailure, Result};
 pub(super) use plan::LibraryMode;
 use plan::{Effect, Means, RunPlan, ZondaLibrary};
 use program::Program;
-use servers::{Servers, ServersSpec};
+use servers::Servers;
+use zonda::servers::ServersSpec;
 
 /// Runs a program on Zonda's netCDF library
 ///
@@ -48,7 +50,8 @@ pub(crate) struct Args {
     io: Option<String>,
 
     /// File for a recording of calls, transfers and waits (ZONDA_TRACE), which `zonda trace` shows;
-    /// %p in it stands for the process, %r for the MPI rank. What is in the file stays: it is appended to
+    /// %p in it stands for the process, %r for the MPI rank. What is in the file stays: it is appended to. I/O servers record, too:
+    /// `server1` and so on stand for %r or %p, or come behind the name
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -56,9 +59,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
     sync: Option<SyncLevel>,
 
-    /// Has processes write the files that the program creates, so that it need not wait for them: groups=N[,size=1], one process for each
-    /// group, which are started before the program and have written all when the command ends. The ranks of `mpiexec`, and all other
-    /// programs that it starts on this node, have them, too
+    /// Has processes write the files that the program creates, so that it need not wait for them: groups=N,size=K[,PATTERN=GROUP...][,read=on], as in
+    /// groups=2,size=3,out_*=2. Each file belongs to one of N groups, and a file of several MPI ranks is written by all K servers of its group. The
+    /// first pattern that fits a file's name decides its group, from 1; * stands for any characters, and ? for one. Other files go where the least waits.
+    /// With read=on servers also read the files that the program opens for reading. N times K processes are started before the program, and have written all
+    /// when the command ends. The ranks of `mpiexec`, and all other programs that it starts on this node, have them, too
     #[arg(long, value_name = "SPEC")]
     servers: Option<ServersSpec>,
 
@@ -121,7 +126,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     if let Effect::None(reason) = &plan.effect {
         say(format_args!("warning: {} will not use Zonda: {reason}", program.path().display()));
     }
-    let servers = match args.servers {
+    let servers = match &args.servers {
         Some(spec) => Servers::start(spec, &command)?,
         None => None,
     };

@@ -1,50 +1,14 @@
 //! I/O servers of a run: they are started before the program, and have written all when they end.
 
-use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::str::FromStr;
+
+use zonda::servers::ServersSpec;
 
 use super::super::iod::READY;
+use super::server_traces;
 use crate::failure::{CommandFailure, Result};
-
-/// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ServersSpec {
-    groups: usize,
-}
-
-/// Most groups: each is a process.
-const MOST_GROUPS: usize = 64;
-
-impl FromStr for ServersSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<ServersSpec, String> {
-        let mut groups = 1;
-        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let number = value.parse::<usize>().map_err(|_| format!("{pair}: no number"))?;
-            match (key, number) {
-                ("groups", n) if n <= MOST_GROUPS => groups = n,
-                ("groups", _) => return Err(format!("{pair}: at most {MOST_GROUPS} groups")),
-                ("size", 1) => {}
-                ("size", _) => {
-                    return Err(format!("{pair}: groups have one server so far: size=1"));
-                }
-                _ => return Err(format!("{pair}: known are groups=N and size=1")),
-            }
-        }
-        Ok(ServersSpec { groups })
-    }
-}
-
-impl fmt::Display for ServersSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "groups={},size=1", self.groups)
-    }
-}
 
 /// Servers that are there.
 pub(super) struct Servers {
@@ -54,7 +18,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Starts them; `None` for no groups. The environment is that of the program, so that layers and all else are the same.
-    pub(super) fn start(spec: ServersSpec, program: &Command) -> Result<Option<Servers>> {
+    pub(super) fn start(spec: &ServersSpec, program: &Command) -> Result<Option<Servers>> {
         if spec.groups == 0 {
             return Ok(None);
         }
@@ -62,8 +26,9 @@ impl Servers {
         let own = std::env::current_exe().map_err(fail)?;
         // Only this user may come into it.
         let folder = tempfile::Builder::new().prefix("zonda-").tempdir().map_err(fail)?;
+        spec.write_to(folder.path()).map_err(fail)?;
         let mut servers = Servers { folder, processes: Vec::new() };
-        for number in 0..spec.groups {
+        for socket in spec.sockets(servers.folder.path()) {
             let mut command = Command::new(&own);
             for (name, value) in program.get_envs() {
                 match value {
@@ -73,12 +38,16 @@ impl Servers {
                     None => drop(command.env_remove(name)),
                 }
             }
-            command.arg("iod").arg("--group").arg(servers.folder.path().join(number.to_string()));
+            server_traces::name(&mut command, program, &socket);
+            command.arg("iod").arg("--group").arg(socket);
+            command.arg("--members").arg(spec.size.to_string());
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut process = command.spawn().map_err(fail)?;
+            servers.processes.push(command.spawn().map_err(fail)?);
+        }
+        // Those of a group wait for each other before they are ready.
+        for process in &mut servers.processes {
             let mut said = vec![0; READY.len()];
             let ready = process.stdout.as_mut().map(|out| out.read_exact(&mut said));
-            servers.processes.push(process);
             if !matches!(ready, Some(Ok(()))) || said != READY {
                 // It said why on standard error.
                 return Err(CommandFailure::Reported);
@@ -108,22 +77,5 @@ impl Drop for Servers {
         for process in &mut self.processes {
             drop(process.stdin.take());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn specs() {
-        let groups = |text: &str| text.parse::<ServersSpec>().map(|spec| spec.groups);
-        assert_eq!(groups("groups=2,size=1"), Ok(2));
-        assert_eq!(groups(""), Ok(1));
-        assert_eq!(groups("groups=0"), Ok(0));
-        for wrong in ["groups=x", "groups=65", "size=2", "group=2", "groups", "groups=-1"] {
-            assert!(groups(wrong).is_err(), "{wrong}");
-        }
-        assert_eq!("groups=3".parse::<ServersSpec>().unwrap().to_string(), "groups=3,size=1");
     }
 }

@@ -22,16 +22,19 @@ use zonda_trace::decode::Decoder;
 ///
 /// A recording is what ZONDA_TRACE=FILE or `zonda run --trace FILE` leaves: calls, what passes between
 /// the layers, chunks, filters, waits, write-behind. It is summed up by process, and shown as a page for
-/// browsers (--html) or in the form of Chrome and Perfetto (--chrome). Lines of the event layer
+/// browsers (--html) or in the form of Chrome and Perfetto (--chrome). Several recordings, as of the ranks
+/// of a program and of its I/O servers, are shown as one job: a table, and a time line in the page and as
+/// a picture (-o). Lines of the event layer
 /// (ZONDA_IO=event:FILE,...) are read as well, and several of them are drawn side by side; openings of
 /// files that follow each other are put one behind the other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda run --trace run.trace -- ncks -O in.nc out.nc && zonda trace run.trace
   zonda trace --html run.html --chrome run.json run.trace
+  ZONDA_TRACE=t.%r zonda run --servers groups=2 -- mpiexec -n 8 ./model && zonda trace --html job.html t.*
   zonda trace without.txt with.txt --label 'file alone' --label cached -o offsets.png")]
 pub(crate) struct Args {
-    /// File offset over time, PNG or SVG by its extension
+    /// File offset over time, of several recordings the time line of the job; PNG or SVG by its extension
     #[arg(short = 'o', long = "output", value_name = "OUT.png|.svg")]
     output: Option<PathBuf>,
 
@@ -77,13 +80,17 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // call.
     let usage = |error| CommandFailure::Usage(format!("{error}; see --help"));
     let format = args.output.as_deref().map(Format::of).transpose().map_err(usage)?;
+    if args.files.len() > 1 && recording::job::is_asked(args)? {
+        recording::job::show(args, format, out)?;
+        return crate::done();
+    }
     let mut traces = Vec::new();
     for path in &args.files {
         match read(path, args, format, out)? {
             Some(shown) => traces.push(shown),
             None if args.files.len() == 1 => return crate::done(),
             None => {
-                let what = "a recording is shown by itself, not beside other traces";
+                let what = "a recording from a pipe is shown by itself, not beside other traces";
                 return Err(CommandFailure::at(input::label(path), what));
             }
         }
@@ -261,7 +268,7 @@ fn row(operation: &Operation) -> [String; 10] {
 }
 
 /// A number of bytes in the unit that makes it short.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let number = bytes as f64;
     match bytes {
         0..1000 => format!("{bytes} B"),

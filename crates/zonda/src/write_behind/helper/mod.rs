@@ -5,7 +5,6 @@
 
 mod find;
 mod message;
-mod patience;
 mod place;
 mod serve;
 

@@ -17,11 +17,11 @@ use zonda_storage::Sidecar;
 
 use super::READY;
 use super::message::HelperMessage;
-use super::patience::DevicePatience;
 use super::place;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
+use crate::patience::DevicePatience;
 use crate::recovery::{self, Recovery};
 use crate::tuning::HELPER_SPARE_DESCRIPTORS;
 use crate::write_behind::WriteBehind;

@@ -46,6 +46,18 @@ impl Bins {
         bins.map(move |(bin, sum)| ((bin as f64 + 0.5) * seconds, sum / seconds))
     }
 
+    /// Nanoseconds of a bin.
+    pub(super) fn width_ns(&self) -> u64 {
+        self.width
+    }
+
+    /// The amounts in bins of another width, which is that of other bins and no less than here.
+    pub(super) fn in_bins_of(&self, width_ns: u64) -> Vec<f64> {
+        // Widths are doubles of the finest.
+        let together = usize::try_from(width_ns / self.width).unwrap_or(BINS).clamp(1, BINS);
+        self.amounts.chunks(together).map(|chunk| chunk.iter().sum()).collect()
+    }
+
     /// Whether nothing was added.
     pub(super) fn is_empty(&self) -> bool {
         self.amounts.iter().all(|amount| *amount == 0.0)
@@ -61,11 +73,15 @@ pub(super) struct LevelOverTime {
     every: usize,
     waiting: Vec<(u64, u64)>,
     pub(super) most: u64,
+    /// When it was first that high.
+    pub(super) most_at_ns: u64,
 }
 
 impl LevelOverTime {
     pub(super) fn add(&mut self, at_ns: u64, value: u64) {
-        self.most = self.most.max(value);
+        if value > self.most || value == self.most && at_ns < self.most_at_ns {
+            (self.most, self.most_at_ns) = (value, at_ns);
+        }
         self.waiting.push((at_ns, value));
         if self.waiting.len() >= self.every.max(1) {
             self.keep();
@@ -115,6 +131,9 @@ mod tests {
         let seconds = bins.width as f64 / 1e9;
         let sum: f64 = bins.rates().map(|(_, rate)| rate * seconds).sum();
         assert!((sum - 16.0).abs() < 1e-6, "{sum}");
+        let twice = bins.in_bins_of(bins.width_ns() * 2);
+        assert_eq!(twice.len(), bins.amounts.len().div_ceil(2));
+        assert!((twice.iter().sum::<f64>() - 16.0).abs() < 1e-6, "{twice:?}");
         // A transfer that takes hours is no longer a loop than the bins are many.
         bins.add(0, u64::MAX, 1.0);
         assert!(bins.amounts.len() <= BINS);
@@ -129,6 +148,6 @@ mod tests {
         let points = level.points();
         assert!(points.len() <= 2 * LEVEL_POINTS + 1 && points.is_sorted_by(|a, b| a.0 <= b.0));
         assert!(points.iter().any(|point| point.1 == 1e6));
-        assert_eq!(level.most, 1_000_000);
+        assert_eq!((level.most, level.most_at_ns), (1_000_000, 77_777));
     }
 }

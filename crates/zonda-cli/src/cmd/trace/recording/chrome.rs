@@ -40,6 +40,11 @@ impl ChromeWriter {
         })
     }
 
+    /// Times count from this moment, in nanoseconds since 1970.
+    pub(super) fn begin_at(&mut self, unix_ns: u64) {
+        self.first_unix_ns = Some(unix_ns);
+    }
+
     fn failed(&self, error: impl std::fmt::Display) -> CommandFailure {
         CommandFailure::at(&self.path, error)
     }
@@ -83,6 +88,7 @@ impl ChromeWriter {
             | EventKind::Close
             | EventKind::QueueAccept
             | EventKind::ChunkHit
+            | EventKind::ReadFound
             | EventKind::ReadMore
             | EventKind::WriteMore => json!({"ph": "i", "s": "t",
                 "name": name(kind, event, names), "cat": category(kind), "pid": self.pid,

@@ -2,6 +2,7 @@
 
 mod bins;
 mod chrome;
+pub(super) mod job;
 mod page;
 mod summary;
 mod tables;
@@ -42,7 +43,7 @@ pub(super) fn show(
         Some(path) => Some(chrome::ChromeWriter::create(path)?),
         None => None,
     };
-    let recording = RecordingSummary::read(label, input, chrome.as_mut())?;
+    let recording = RecordingSummary::read(label, input, chrome.as_mut(), false)?;
     if let Some(chrome) = chrome {
         chrome.end()?;
     }
@@ -69,11 +70,12 @@ pub(super) fn show(
 }
 
 impl RecordingSummary {
-    /// Adds a recording up, and writes its events to `chrome`.
+    /// Adds a recording up, and writes its events to `chrome`. One without a process is an error, unless it `may_be_empty`.
     fn read(
         label: &Path,
         input: impl Read,
         mut chrome: Option<&mut chrome::ChromeWriter>,
+        may_be_empty: bool,
     ) -> Result<RecordingSummary> {
         let mut decoder = Decoder::new(input);
         let mut processes: Vec<ProcessSummary> = Vec::new();
@@ -101,12 +103,17 @@ impl RecordingSummary {
             let names = decoder.names();
             if let Some(summary) = processes.last_mut() {
                 events.iter().for_each(|event| summary.add(event, names));
+                summary.role = names.role().map(str::to_owned);
             }
             if let Some(chrome) = &mut chrome {
                 events.iter().try_for_each(|event| chrome.event(event, names))?;
             }
         }
-        if processes.is_empty() {
+        if let Some(summary) = processes.last_mut() {
+            // Also of one that recorded no event.
+            summary.role = decoder.names().role().map(str::to_owned);
+        }
+        if processes.is_empty() && !may_be_empty {
             return Err(CommandFailure::at(label, "no process in it"));
         }
         processes.iter_mut().for_each(ProcessSummary::finish);

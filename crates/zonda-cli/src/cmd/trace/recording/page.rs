@@ -9,6 +9,7 @@ use zonda_plot::{
     lines, offsets,
 };
 
+use super::job::{Job, Overview};
 use super::summary::{FileSummary, ProcessSummary, Stage, Sum, TransferSum};
 use super::{RecordingSummary, panel};
 use crate::cmd::info::grouped;
@@ -45,14 +46,19 @@ th, td { padding: 5px 12px; text-align: right; white-space: nowrap; } th { color
 th:first-child, td:first-child { text-align: left; } tr + tr td { border-top: 1px solid var(--line); }
 ";
 
-/// Makes the page.
-pub(super) fn make(recording: &RecordingSummary, speed: f64) -> zonda_plot::Result<String> {
-    let label = escaped(&recording.label);
-    let mut page = format!(
+/// The page up to its heading.
+fn begun(label: &str) -> String {
+    let label = escaped(label);
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{label}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{label}</h1>\n"
-    );
+    )
+}
+
+/// Makes the page of one recording.
+pub(super) fn make(recording: &RecordingSummary, speed: f64) -> zonda_plot::Result<String> {
+    let mut page = begun(&recording.label);
     if recording.lost > 0 {
         let lost = grouped(recording.lost);
         let _ = writeln!(page, "<p>{lost} events were lost: the trace could not be written.</p>");
@@ -63,17 +69,52 @@ pub(super) fn make(recording: &RecordingSummary, speed: f64) -> zonda_plot::Resu
             "<p>The trace breaks off at byte {at}, as when a process is killed.</p>"
         );
     }
-    for process in recording.processes.iter().take(MOST_PROCESSES) {
-        push_process(&mut page, process, speed)?;
+    let processes: Vec<_> = recording.processes.iter().collect();
+    push_processes(&mut page, &processes, speed)?;
+    page.push_str("</main>\n</body>\n</html>\n");
+    Ok(page)
+}
+
+/// Makes the page of the recordings of a job.
+pub(super) fn of_job(job: &Job, speed: f64) -> zonda_plot::Result<String> {
+    let mut page = begun(&job.title());
+    for note in &job.notes {
+        let _ = writeln!(page, "<p>{}</p>", escaped(note));
     }
-    if let Some(more) = recording.processes.len().checked_sub(MOST_PROCESSES).filter(|n| *n > 0) {
+    push_chart(&mut page, job.timeline(WIDTH))?;
+    for (title, overview) in
+        [("Programs", job.programs(size, time)), ("I/O servers", job.servers(size, time))]
+    {
+        push_overview(&mut page, title, &overview);
+    }
+    push_chart(&mut page, job.levels(WIDTH))?;
+    push_processes(&mut page, &job.processes(), speed)?;
+    page.push_str("</main>\n</body>\n</html>\n");
+    Ok(page)
+}
+
+fn push_overview(page: &mut String, title: &str, overview: &Overview) {
+    if !overview.rows.is_empty() {
+        let _ = writeln!(page, "<h2>{title}</h2>");
+        push_rows(page, &overview.head, &overview.rows, overview.rows.len());
+    }
+}
+
+fn push_processes(
+    page: &mut String,
+    processes: &[&ProcessSummary],
+    speed: f64,
+) -> zonda_plot::Result<()> {
+    for process in processes.iter().take(MOST_PROCESSES) {
+        push_process(page, process, speed)?;
+    }
+    if let Some(more) = processes.len().checked_sub(MOST_PROCESSES).filter(|n| *n > 0) {
         let _ = writeln!(
             page,
             "<p>And {more} more processes, which <code>zonda trace</code> lists.</p>"
         );
     }
-    page.push_str("</main>\n</body>\n</html>\n");
-    Ok(page)
+    Ok(())
 }
 
 /// Text for the page. Characters that a browser would not show are replaced.
@@ -117,7 +158,8 @@ fn number(number: u64) -> String {
 fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zonda_plot::Result<()> {
     let _ = writeln!(
         page,
-        "<h2>Process {}: <code>{}</code></h2>",
+        "<h2>{}Process {}: <code>{}</code></h2>",
+        process.role.as_ref().map_or(String::new(), |role| format!("{}: ", escaped(role))),
         process.pid,
         escaped(&process.program())
     );
@@ -131,7 +173,9 @@ fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zond
     tile(share(called, whole), format!("of it the callers were in the library ({})", time(called)));
     tile(size(process.put_bytes), format!("put, in {}", time(process.put_ns)));
     tile(size(process.get_bytes), format!("got, in {}", time(process.get_ns)));
-    if process.ranks_put_bytes == 0 || process.own_puts().1 > 0 {
+    // What servers write is behind already.
+    let is_served = !process.served.told.is_empty() || process.is_server();
+    if !is_served && (process.ranks_put_bytes == 0 || process.own_puts().1 > 0) {
         let hidable = process.hidable_ns(speed);
         let what = format!("({}) that write-behind could hide at most", share(hidable, whole));
         tile(time(hidable), what);
@@ -237,7 +281,11 @@ fn queue(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
     let points = process.charts.queue_bytes.points();
     let curves = [Curve { name: "bytes".to_owned(), points }];
     let options = LineOptions {
-        title: "Write-behind: bytes accepted and not yet written".to_owned(),
+        title: if process.is_server() {
+            "Bytes that wait in the I/O server".to_owned()
+        } else {
+            "Write-behind: bytes accepted and not yet written".to_owned()
+        },
         x: Axis::new("time", AxisKind::Seconds),
         y: Axis::new("in the queue", AxisKind::Bytes),
         width: WIDTH,
@@ -294,6 +342,10 @@ fn binary(bytes: u64) -> String {
 }
 
 fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
+    push_rows(page, head, rows, MOST_ROWS);
+}
+
+fn push_rows(page: &mut String, head: &[&str], rows: &[Vec<String>], most_rows: usize) {
     if rows.is_empty() {
         return;
     }
@@ -302,7 +354,7 @@ fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
         let _ = write!(page, "<th>{cell}</th>");
     });
     page.push_str("</tr>\n");
-    for row in rows.iter().take(MOST_ROWS) {
+    for row in rows.iter().take(most_rows) {
         page.push_str("<tr>");
         row.iter().for_each(|cell| {
             let _ = write!(page, "<td>{}</td>", escaped(cell));
@@ -310,14 +362,25 @@ fn push_table(page: &mut String, head: &[&str], rows: &[Vec<String>]) {
         page.push_str("</tr>\n");
     }
     page.push_str("</table></div>\n");
-    if rows.len() > MOST_ROWS {
-        let _ = writeln!(page, "<p>And {} more.</p>", rows.len() - MOST_ROWS);
+    if rows.len() > most_rows {
+        let _ = writeln!(page, "<p>And {} more.</p>", rows.len() - most_rows);
     }
 }
 
 fn tables(page: &mut String, process: &ProcessSummary) {
-    let _ = writeln!(page, "<h3>Calls</h3>");
-    sums(page, "function", process.calls.iter().map(|(n, s)| (&n[..], s)));
+    let served = &process.served;
+    for (title, what, kinds) in [
+        ("Calls", "function", &process.calls),
+        ("Handed over to I/O servers", "call", &served.told),
+        ("Asked of I/O servers", "question", &served.asked),
+        ("Taken from clients", "call", &served.taken),
+        ("Carried out", "call", &served.carried_out),
+    ] {
+        if !kinds.is_empty() {
+            let _ = writeln!(page, "<h3>{title}</h3>");
+            sums(page, what, kinds.iter().map(|(n, s)| (&n[..], s)));
+        }
+    }
     variables(page, process);
     for file in &process.files {
         layers(page, file);

@@ -166,7 +166,33 @@ pub(super) struct QueueSummary {
     pub(super) blocked: Sum,
     pub(super) drained: Sum,
     pub(super) most_bytes: u64,
+    /// When that was.
+    pub(super) most_bytes_ns: u64,
     pub(super) most_jobs: u64,
+}
+
+/// I/O servers: what a client says to them, or what a server does for clients.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(super) struct ServedSummary {
+    /// Of a client, by kind of call.
+    pub(super) told: BTreeMap<String, Sum>,
+    pub(super) asked: BTreeMap<String, Sum>,
+    /// Of a server: what it took, by kind of call, and by the client's process.
+    pub(super) taken: BTreeMap<String, Sum>,
+    pub(super) taken_from: BTreeMap<u32, Sum>,
+    /// How long calls waited in it, and what of that was for calls of other ranks.
+    pub(super) queued: Sum,
+    pub(super) gathered: Sum,
+    pub(super) carried_out: BTreeMap<String, Sum>,
+}
+
+impl ServedSummary {
+    /// All kinds together.
+    pub(super) fn whole(sums: &BTreeMap<String, Sum>) -> Sum {
+        let mut whole = Sum::default();
+        sums.values().for_each(|sum| whole.add_all(sum));
+        whole
+    }
 }
 
 /// A process of a recording.
@@ -176,6 +202,10 @@ pub(super) struct ProcessSummary {
     pub(super) command: Vec<String>,
     pub(super) library: String,
     pub(super) unix_ns: u64,
+    /// What it is in its job: "rank 3", "server1".
+    pub(super) role: Option<String>,
+    /// When it began to record, from the first process that is shown on.
+    pub(super) since_ns: u64,
     pub(super) events: u64,
     /// From the first event to the end of the last.
     pub(super) ns: u64,
@@ -204,6 +234,7 @@ pub(super) struct ProcessSummary {
     pub(super) files: Vec<FileSummary>,
     pub(super) hints: Vec<HintSummary>,
     pub(super) queue: QueueSummary,
+    pub(super) served: ServedSummary,
     #[serde(skip)]
     pub(super) charts: Charts,
     #[serde(skip)]
@@ -224,6 +255,11 @@ pub(super) struct Charts {
     pub(super) stages: BTreeMap<Stage, Bins>,
     pub(super) queue_bytes: LevelOverTime,
     pub(super) queue_jobs: LevelOverTime,
+    /// For the time line: seconds in calls, in those waits that calls may contain, and what servers did.
+    pub(super) called: Bins,
+    pub(super) waited: Bins,
+    pub(super) carried_out: Bins,
+    pub(super) gathered: Bins,
 }
 
 impl ProcessSummary {
@@ -250,7 +286,32 @@ impl ProcessSummary {
             *sum = sum.saturating_add(*ns);
         }
         self.queue.most_bytes = self.charts.queue_bytes.most;
+        self.queue.most_bytes_ns = self.charts.queue_bytes.most_at_ns;
         self.queue.most_jobs = self.charts.queue_jobs.most;
+    }
+
+    /// Whether it is an I/O server.
+    pub(super) fn is_server(&self) -> bool {
+        self.role.as_deref().is_some_and(|role| role.starts_with("server"))
+    }
+
+    /// What it is called beside others.
+    pub(super) fn name(&self) -> String {
+        self.role.clone().unwrap_or_else(|| format!("process {}", self.pid))
+    }
+
+    /// When it ended, or the last event that there is of it, on the clock of the job.
+    pub(super) fn end_ns(&self) -> u64 {
+        self.since_ns.saturating_add(self.state.end_ns)
+    }
+
+    /// Bytes that it wrote to files, below all layers.
+    pub(super) fn written_bytes(&self) -> u64 {
+        let bottom = |file: &FileSummary| {
+            let layer = file.layers.values().next_back();
+            layer.map_or(0, |layer| layer.write.bytes.saturating_add(layer.fill.bytes))
+        };
+        self.files.iter().map(bottom).fold(0, u64::saturating_add)
     }
 
     /// Time in calls that is none of the stages: looking things up, checking, copying into pages.

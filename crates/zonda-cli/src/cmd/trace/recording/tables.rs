@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::RecordingSummary;
-use super::summary::{LayerSummary, ProcessSummary, Stage, Sum, TransferSum};
+use super::summary::{LayerSummary, ProcessSummary, ServedSummary, Stage, Sum, TransferSum};
 use crate::cmd::info::grouped;
 use crate::failure::Result;
 
@@ -11,8 +11,8 @@ use crate::failure::Result;
 const MOST_ROWS: usize = 20;
 
 /// A table of text whose first column is aligned to the left, others to the right.
-struct RecordingTable {
-    rows: Vec<Vec<String>>,
+pub(super) struct RecordingTable {
+    pub(super) rows: Vec<Vec<String>>,
 }
 
 impl RecordingTable {
@@ -20,7 +20,7 @@ impl RecordingTable {
         RecordingTable { rows: vec![head.map(str::to_owned).to_vec()] }
     }
 
-    fn write(&self, out: &mut dyn Write) -> Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width = |column: usize| {
             self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
@@ -37,7 +37,7 @@ impl RecordingTable {
     }
 }
 
-fn seconds(ns: u64) -> String {
+pub(super) fn seconds(ns: u64) -> String {
     format!("{:.6}", ns as f64 / 1e9)
 }
 
@@ -70,7 +70,8 @@ fn write_process(
     let ProcessSummary { pid, events, threads, ns, .. } = process;
     writeln!(
         out,
-        "{label}: process {pid}, {} events of {threads} thread{}, {} s",
+        "{label}: {}process {pid}, {} events of {threads} thread{}, {} s",
+        process.role.as_ref().map_or(String::new(), |role| format!("{role}, ")),
         grouped(*events),
         if *threads == 1 { "" } else { "s" },
         seconds(*ns)
@@ -103,6 +104,43 @@ fn write_process(
             grouped(queue.most_bytes),
             seconds(queue.blocked.ns),
             seconds(queue.drained.ns)
+        )?;
+    }
+    served(process, out)
+}
+
+/// Writes what a client says to I/O servers, or what a server does.
+fn served(process: &ProcessSummary, out: &mut dyn Write) -> Result<()> {
+    let served = &process.served;
+    for (title, kinds) in [
+        ("handed over to servers", &served.told),
+        ("asked of servers", &served.asked),
+        ("taken from clients", &served.taken),
+        ("carried out", &served.carried_out),
+    ] {
+        sums(title, kinds.iter().map(|(name, sum)| (&name[..], sum)), out)?;
+    }
+    let queue = &process.queue;
+    if !served.told.is_empty() {
+        writeln!(
+            out,
+            "\nI/O servers: callers waited {} s for room and {} s for answers",
+            seconds(queue.blocked.ns),
+            seconds(ServedSummary::whole(&served.asked).ns)
+        )?;
+    }
+    let ServedSummary { queued, gathered, .. } = served;
+    if queued.count > 0 {
+        writeln!(
+            out,
+            "\nqueue: at most {} bytes waited, {} s after the server began; a call waited {} s on average and {} s at most, \
+             of all this time {} s for calls of other ranks; in {} s no more was taken from a client, since too much waited",
+            grouped(queue.most_bytes),
+            seconds(queue.most_bytes_ns),
+            seconds(queued.ns / queued.count),
+            seconds(queued.most_ns),
+            seconds(gathered.ns),
+            seconds(queue.blocked.ns)
         )?;
     }
     Ok(())
@@ -138,7 +176,8 @@ fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()>
         )?;
     }
     let (put_ns, put_bytes) = process.own_puts();
-    if put_bytes > 0 {
+    // What servers write is behind already.
+    if put_bytes > 0 && process.served.told.is_empty() {
         let hidable = process.hidable_ns(speed);
         writeln!(
             out,

@@ -127,10 +127,19 @@ impl ProcessSummary {
             | EventKind::ChunkFetch => {
                 self.stages.entry(kind.text()).or_default().add(event);
             }
-            EventKind::Hint => self.hint(event, names),
-            EventKind::ChunkHit | EventKind::Commit | EventKind::Exchange => {
-                self.stages.entry(kind.text()).or_default().add(event)
+            EventKind::ServerTell
+            | EventKind::ServerAsk
+            | EventKind::ServerTake
+            | EventKind::ServerQueue
+            | EventKind::ServerCall
+            | EventKind::ServerGather => {
+                self.served(kind, names.word(event.name).unwrap_or("a call"), event);
             }
+            EventKind::Hint => self.hint(event, names),
+            EventKind::ChunkHit
+            | EventKind::Commit
+            | EventKind::Exchange
+            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
@@ -143,6 +152,36 @@ impl ProcessSummary {
         *sum = sum.saturating_add(event.took_ns);
         let bins = self.charts.stages.entry(stage).or_default();
         bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
+    }
+
+    /// Adds what a client says to I/O servers, or what a server does.
+    pub(super) fn served(&mut self, kind: EventKind, name: &str, event: &RecordedEvent) {
+        let served = &mut self.served;
+        let seconds = event.took_ns as f64 / 1e9;
+        match kind {
+            EventKind::ServerTell => row(&mut served.told, name).add(event),
+            EventKind::ServerAsk => {
+                row(&mut served.asked, name).add(event);
+                self.wait(kind, event);
+            }
+            EventKind::ServerTake => {
+                row(&mut served.taken, name).add(event);
+                let n_clients = served.taken_from.len();
+                if n_clients < SUMS_PER_KIND || served.taken_from.contains_key(&event.item) {
+                    served.taken_from.entry(event.item).or_default().add(event);
+                }
+            }
+            EventKind::ServerQueue => served.queued.add(event),
+            EventKind::ServerCall => {
+                row(&mut served.carried_out, name).add(event);
+                self.charts.carried_out.add(event.begin_ns, event.end_ns(), seconds);
+            }
+            _ => {
+                served.gathered.add(event);
+                self.charts.gathered.add(event.begin_ns, event.end_ns(), seconds);
+                self.wait(kind, event);
+            }
+        }
     }
 
     /// Notes what a hint did, once where it did the same again.
@@ -161,6 +200,16 @@ impl ProcessSummary {
 
     fn wait(&mut self, kind: EventKind, event: &RecordedEvent) {
         self.waits.entry(kind.text()).or_default().add(event);
+        if matches!(
+            kind,
+            EventKind::WaitRanks
+                | EventKind::QueueBlocked
+                | EventKind::QueueDrain
+                | EventKind::ServerAsk
+        ) {
+            let seconds = event.took_ns as f64 / 1e9;
+            self.charts.waited.add(event.begin_ns, event.end_ns(), seconds);
+        }
         if kind == EventKind::WaitRanks {
             let waits = self.state.rank_waits.entry(event.thread);
             let (_, end_ns, sum) = waits.or_insert((event.begin_ns, 0, Sum::default()));
@@ -218,8 +267,17 @@ impl ProcessSummary {
             ended.remove(0);
         }
         ended.push(call);
-        inner.iter().for_each(|inner| self.count_time(inner, u64::saturating_sub));
+        for inner in &inner {
+            self.count_time(inner, u64::saturating_sub);
+            self.draw_time(inner, -1.0);
+        }
         self.count_time(&call, u64::saturating_add);
+        self.draw_time(&call, 1.0);
+    }
+
+    fn draw_time(&mut self, call: &EndedCall, sign: f64) {
+        let end_ns = call.begin_ns.saturating_add(call.ns);
+        self.charts.called.add(call.begin_ns, end_ns, sign * call.ns as f64 / 1e9);
     }
 
     /// Adds the time and bytes of a call, or takes them off again.

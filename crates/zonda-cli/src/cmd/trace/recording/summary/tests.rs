@@ -130,6 +130,33 @@ fn ranges_and_layers() {
     assert_eq!(found.charts.accesses.len(), 3);
 }
 
+/// What clients and servers say to each other is added up by kind of call and by client.
+#[test]
+fn clients_and_servers() {
+    let mut found = ProcessSummary::new(&RecordedProcess::default());
+    for (kind, name, begin_ns, bytes, item) in [
+        (EventKind::ServerTell, "put", 0, 100, 0),
+        (EventKind::ServerTell, "put", 10, 20, 0),
+        (EventKind::ServerAsk, "shape", 20, 0, 0),
+        (EventKind::ServerTake, "put", 30, 100, 7),
+        (EventKind::ServerTake, "close", 40, 0, 8),
+        (EventKind::ServerGather, "", 50, 0, 0),
+        (EventKind::ServerQueue, "put", 60, 100, 7),
+        (EventKind::ServerCall, "put", 70, 100, 7),
+    ] {
+        found.served(kind, name, &RecordedEvent { bytes, item, ..event(kind, begin_ns, 5) });
+    }
+    found.finish();
+    let ServedSummary { told, asked, taken, taken_from, queued, gathered, carried_out } =
+        &found.served;
+    assert_eq!((told["put"].count, told["put"].bytes, asked["shape"].ns), (2, 120, 5));
+    assert_eq!((taken["put"].bytes, taken["close"].count, taken_from[&7].bytes), (100, 1, 100));
+    assert_eq!((queued.count, gathered.ns, carried_out["put"].ns), (1, 5, 5));
+    assert_eq!(ServedSummary::whole(taken).count, 2);
+    assert_eq!(found.waits["wait: I/O server"].count, 1);
+    assert!(!found.charts.carried_out.is_empty() && !found.charts.gathered.is_empty());
+}
+
 /// Whatever a file says: no overflow, no endless loop.
 #[test]
 fn odd_events() {

@@ -1,8 +1,9 @@
-//! Waiting for room on a full device. The helper does so because no program is left that could try again.
+//! Waiting for room on a full device, by processes that write for programs: a helper because no program is left that could try again, a server because the program went on.
 
 use std::time::Duration;
 
 use zonda_model::NcError;
+use zonda_runtime::setting;
 use zonda_storage::has_no_room;
 
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::tuning::{FULL_DEVICE_FIRST_WAIT, FULL_DEVICE_LONGEST_WAIT, FULL_DEVIC
 
 /// The time that is left to wait for one file.
 #[derive(Debug)]
-pub(super) struct DevicePatience {
+pub(crate) struct DevicePatience {
     left: Duration,
     nap: Duration,
     is_reported: bool,
@@ -18,8 +19,10 @@ pub(super) struct DevicePatience {
 
 impl Default for DevicePatience {
     fn default() -> DevicePatience {
+        let default = FULL_DEVICE_PATIENCE;
+        let used = format!("{} s", default.as_secs());
         DevicePatience {
-            left: FULL_DEVICE_PATIENCE,
+            left: setting::seconds("ZONDA_FULL_DEVICE_WAIT", &used).unwrap_or(default),
             nap: FULL_DEVICE_FIRST_WAIT,
             is_reported: false,
         }
@@ -32,29 +35,41 @@ impl DevicePatience {
     ///
     /// # Errors
     /// The last error of `act`.
-    pub(super) fn with<T>(
+    pub(crate) fn with<T>(
         &mut self,
         on_wait: impl Fn(&Error, Duration),
         mut act: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         loop {
             let error = match act() {
-                Err(error) if is_full(&error) && !self.left.is_zero() => error,
+                Err(error) if is_full(&error) => error,
                 done => return done,
             };
+            let left = self.left;
+            let Some(nap) = self.next_nap() else { return Err(error) };
             if !std::mem::replace(&mut self.is_reported, true) {
-                on_wait(&error, self.left);
+                on_wait(&error, left);
             }
-            let nap = self.nap.min(self.left);
             std::thread::sleep(nap);
-            self.left -= nap;
-            self.nap = (2 * self.nap).min(FULL_DEVICE_LONGEST_WAIT);
         }
+    }
+
+    /// How long to wait before the next attempt, which is taken from the time that is left; `None` where none is.
+    pub(crate) fn next_nap(&mut self) -> Option<Duration> {
+        let nap = self.nap.min(self.left);
+        self.left -= nap;
+        self.nap = (2 * self.nap).min(FULL_DEVICE_LONGEST_WAIT);
+        (!nap.is_zero()).then_some(nap)
+    }
+
+    /// The time that is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.left
     }
 }
 
 /// Whether there may be room later: not after an error of a limit of the process (`EFBIG`) or of a broken device.
-fn is_full(error: &Error) -> bool {
+pub(crate) fn is_full(error: &Error) -> bool {
     matches!(error.code(), NcError::System(errno) if has_no_room(errno))
 }
 
