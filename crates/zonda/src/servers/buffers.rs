@@ -37,7 +37,8 @@ impl Buffers {
         if len < SERVER_LEAST_BUFFER {
             return Ok(zonda_model::memory::filled(len, 0)?.into());
         }
-        let most = len.saturating_mul(2);
+        let rounded = len.checked_next_multiple_of(SERVER_BUFFER_STEP).ok_or(NcError::NoMem)?;
+        let most = rounded.saturating_mul(2);
         let mut spare = self.spare.lock();
         // The one that fits most closely; of a much larger one most would be held in vain.
         let fits =
@@ -48,10 +49,7 @@ impl Buffers {
         drop(spare);
         let memory = match known {
             Some(memory) => memory,
-            None => {
-                let rounded = len.checked_next_multiple_of(SERVER_BUFFER_STEP);
-                zonda_model::memory::filled(rounded.ok_or(NcError::NoMem)?, 0)?
-            }
+            None => zonda_model::memory::filled(rounded, 0)?,
         };
         Ok(Bytes { memory, used: 0..len, home: Some(Arc::clone(self)) })
     }
