@@ -114,7 +114,7 @@ static void one_get(int file, int var, const size_t *start, const size_t *count,
     CHECK(nc_inq_var(file, var, NULL, &type, &n_dims, dims, NULL));
     size_t n = 1;
     for (int d = 0; d < n_dims; d++) n *= count[d];
-    if (kind == 7) n = 1;
+    if (kind == 7 && type < NC_STRING) n = 1;
     uint64_t hash = 0;
     int code;
     if (type == NC_STRING) {

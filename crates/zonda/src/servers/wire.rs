@@ -99,7 +99,7 @@ pub(super) struct FrameHead {
 pub(super) enum What {
     Create(Creation),
     /// Opens a file for reading; gets and the last call come as [`What::Call`].
-    Read(ReadOpening),
+    Read(Box<ReadOpening>),
     Call(Told),
     /// Is answered when no file at this path, or at any, is being written: see [`settle`](super::settle).
     Settle {

@@ -144,7 +144,7 @@ impl FileLine {
                 let opening =
                     ReadOpening::new(&self.server.path, identity?, self.server.is_same_node);
                 let file = connection.new_file();
-                match connection.ask_for_values(file, What::Read(opening), &mut []) {
+                match connection.ask_for_values(file, What::Read(opening.into()), &mut []) {
                     Ok(Asked { outcome: Outcome::Done { .. }, .. }) => {
                         *link = Link::There(file);
                         Some((connection, file))

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use zonda_convert::Converted;
 use zonda_format::Error;
 use zonda_model::{NcError, memory};
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
@@ -76,7 +75,6 @@ enum State {
 /// What a get gave.
 #[derive(Debug)]
 pub(super) struct Ready {
-    converted: Converted,
     values: Held,
     /// It counts as memory of the process while it is kept.
     counted: Option<Counted>,
@@ -223,7 +221,15 @@ impl ReadingFile {
 
     fn read(&self, call: &Call, scratch: &mut Vec<u8>) -> Result<Ready> {
         let Call::Get { var, slab, mem } = call else { return Err(NcError::Internal.into()) };
+        if mem.is_none() {
+            // What lies between fields of compounds is nobody's, and is not to be what somebody else read.
+            scratch.clear();
+        }
         let converted = self.dataset.get_for_client(*var, slab, *mem, scratch)?;
+        if converted.out_of_range > 0 {
+            // Elements that do not fit stay what they were in the program's memory, which is not here.
+            return Err(NcError::Range.into());
+        }
         let n_bytes = scratch.len() as u64;
         let values = if scratch.len() <= SERVER_INLINE_BYTES {
             Held::Few(memory::copied(scratch)?)
@@ -231,7 +237,7 @@ impl ReadingFile {
             let sheet = self.sheets.sheet(scratch);
             Held::Many(sheet.map_err(|_| NcError::NoMem)?, n_bytes)
         };
-        Ok(Ready { converted, values, counted: Counted::new(n_bytes) })
+        Ok(Ready { values, counted: Counted::new(n_bytes) })
     }
 
     /// After a new result: drops those that were used longest ago where there are too many, and the new one where it cannot be kept.
@@ -354,12 +360,11 @@ impl Ready {
 
     /// What is said to a client, and the memory that goes with it.
     pub(super) fn notice(&self) -> Result<(Vec<u8>, Option<BorrowedFd<'_>>)> {
-        let out_of_range = self.converted.out_of_range;
         let (values, len, shown) = match &self.values {
             Held::Few(values) => (memory::copied(values)?, None, None),
             Held::Many(sheet, n) => (Vec::new(), Some(*n), sheet.shown()),
         };
-        let outcome = Outcome::Done { out_of_range, values, shape: Vec::new() };
+        let outcome = Outcome::Done { out_of_range: 0, values, shape: Vec::new() };
         Ok((wire::encode(&Notice::Reply { outcome, len })?, shown))
     }
 }
