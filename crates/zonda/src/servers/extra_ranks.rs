@@ -18,6 +18,7 @@ use zonda_team::{Reduction, Step, Team, TeamError};
 use super::group;
 use super::memory_way::MemoryWay;
 use super::post_office::{self, Mail, Pauses, STEP};
+use super::reading::Reading;
 use super::way::{Address, Message, Way, gone};
 use super::wire::{self, Notice, Outcome};
 use crate::error::Result;
@@ -29,27 +30,28 @@ struct Layout {
     groups: usize,
     /// Others reach them by messages, on one node, too.
     by_messages: bool,
-    /// They read, too.
-    read: bool,
+    read: Reading,
 }
 
 impl FromStr for Layout {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Layout, String> {
-        let mut layout = Layout { groups: 1, by_messages: false, read: false };
+        let mut layout = Layout { groups: 1, by_messages: false, read: Reading::Off };
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match (key, value, value.parse::<usize>()) {
                 ("groups", _, Ok(n)) => layout.groups = n,
                 ("size", _, Ok(1)) | ("way", "auto", _) => {}
                 ("way", "messages", _) => layout.by_messages = true,
-                ("read", "on" | "off", _) => layout.read = value == "on",
+                ("read", word, _) if Reading::of(word).is_some() => {
+                    layout.read = Reading::of(word).unwrap_or_default();
+                }
                 ("groups" | "size", _, Err(_)) => return Err(format!("{pair}: no number")),
                 ("size", ..) => return Err(format!("{pair}: groups have one server: size=1")),
                 _ => {
                     return Err(format!(
-                        "{pair}: known are groups=N, size=1, way=auto, way=messages, read=on and read=off"
+                        "{pair}: known are groups=N, size=1, way=auto, way=messages, read=on, read=all and read=off"
                     ));
                 }
             }
@@ -63,8 +65,7 @@ impl FromStr for Layout {
 struct Extra {
     addresses: Vec<Address>,
     ranks: Vec<usize>,
-    /// They read, too.
-    read: bool,
+    read: Reading,
 }
 
 static EXTRA: Global<Option<Extra>> = Global::new(Rank::Settings, None, || None);
@@ -74,9 +75,9 @@ pub(super) fn servers() -> Vec<Address> {
     EXTRA.lock().as_ref().map(|extra| extra.addresses.clone()).unwrap_or_default()
 }
 
-/// Whether these read, too.
-pub(super) fn do_read() -> bool {
-    EXTRA.lock().as_ref().is_some_and(|extra| extra.read)
+/// What these read.
+pub(super) fn reading() -> Reading {
+    EXTRA.lock().as_ref().map(|extra| extra.read).unwrap_or_default()
 }
 
 fn inval(text: impl Into<String>) -> Error {
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(groups("groups=2, size=1"), Ok(2));
         assert_eq!(groups(""), Ok(1));
         assert_eq!(groups("groups=0"), Ok(0));
-        assert!("read=on".parse::<Layout>().unwrap().read);
+        assert_eq!("read=on".parse::<Layout>().unwrap().read, Reading::On);
         assert!("way=messages".parse::<Layout>().unwrap().by_messages);
         for wrong in ["groups=x", "size=2", "group=2", "groups", "groups=-1", "way=x", "read=1"] {
             assert!(groups(wrong).is_err(), "{wrong}");

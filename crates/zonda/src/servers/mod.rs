@@ -21,8 +21,8 @@ pub use client::finish;
 pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use extra_ranks::divide_ranks;
 pub use group::{serve, write_alone};
-pub use reading::MARK as READING_MARK;
 pub(crate) use reading::reader;
+pub use reading::{MARK as READING_MARK, Reading};
 
 /// The variable that names the folder with the sockets of the servers: `zonda run --servers` sets it.
 pub const VARIABLE: &str = "ZONDA_SERVERS";

@@ -58,7 +58,8 @@ pub(crate) struct Args {
 
     /// Has processes write the files that the program creates, so that it need not wait for them: groups=N[,size=1][,read=on], one process for each
     /// group, which are started before the program and have written all when the command ends. The ranks of `mpiexec`, and all other
-    /// programs that it starts on this node, have them, too. With read=on they also read the files that the program opens for reading
+    /// programs that it starts on this node, have them, too. With read=on they also read compressed variables of files that the program opens for reading, with read=all
+    /// others, too
     #[arg(long, value_name = "SPEC")]
     servers: Option<ServersSpec>,
 

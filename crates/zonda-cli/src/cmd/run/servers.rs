@@ -6,14 +6,16 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 
+use zonda::servers::Reading;
+
 use super::super::iod::READY;
 use crate::failure::{CommandFailure, Result};
 
-/// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`; and whether they read, too: `read=on`.
+/// How many servers there are: `groups=2`, with the number of servers of each group, `size=1`; and what they read: `read=on`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ServersSpec {
     groups: usize,
-    read: bool,
+    read: Reading,
 }
 
 /// Most groups: each is a process.
@@ -23,11 +25,12 @@ impl FromStr for ServersSpec {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<ServersSpec, String> {
-        let (mut groups, mut read) = (1, false);
+        let (mut groups, mut read) = (1, Reading::Off);
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if let ("read", "on" | "off") = (key, value) {
-                read = value == "on";
+            if key == "read" {
+                let known = Reading::of(value);
+                read = known.ok_or_else(|| format!("{pair}: known are read=on, all and off"))?;
                 continue;
             }
             let number = value.parse::<usize>().map_err(|_| format!("{pair}: no number"))?;
@@ -40,7 +43,7 @@ impl FromStr for ServersSpec {
                 }
                 _ => {
                     return Err(format!(
-                        "{pair}: known are groups=N, size=1, read=on and read=off"
+                        "{pair}: known are groups=N, size=1, read=on, read=all and read=off"
                     ));
                 }
             }
@@ -51,7 +54,7 @@ impl FromStr for ServersSpec {
 
 impl fmt::Display for ServersSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "groups={},size=1,read={}", self.groups, if self.read { "on" } else { "off" })
+        write!(f, "groups={},size=1,read={}", self.groups, self.read.word())
     }
 }
 
@@ -72,9 +75,9 @@ impl Servers {
         // Only this user may come into it.
         let folder = tempfile::Builder::new().prefix("zonda-").tempdir().map_err(fail)?;
         let mut servers = Servers { folder, processes: Vec::new() };
-        if spec.read {
+        if spec.read != Reading::Off {
             let mark = servers.folder.path().join(zonda::servers::READING_MARK);
-            std::fs::write(mark, []).map_err(fail)?;
+            std::fs::write(mark, spec.read.word()).map_err(fail)?;
         }
         for number in 0..spec.groups {
             let mut command = Command::new(&own);
@@ -142,6 +145,6 @@ mod tests {
             "groups=3".parse::<ServersSpec>().unwrap().to_string(),
             "groups=3,size=1,read=off"
         );
-        assert!("groups=1,read=on".parse::<ServersSpec>().unwrap().read);
+        assert_eq!("groups=1,read=all".parse::<ServersSpec>().unwrap().read, Reading::All);
     }
 }

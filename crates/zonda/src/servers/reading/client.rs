@@ -17,6 +17,7 @@ use super::super::extra_ranks;
 use super::super::group::writes_alone;
 use super::super::way::Address;
 use super::super::wire::{Outcome, What};
+use super::Reading;
 use super::identity::{FileIdentity, ReadOpening};
 use crate::error::Result;
 use crate::open::OpenOptions;
@@ -26,11 +27,15 @@ use crate::open_file::OpenFile;
 static READERS: Global<Option<HashMap<Address, Arc<Connection>>>> =
     Global::new(Rank::Files, None, || None);
 
-/// Whether servers read for this process.
-fn is_on() -> bool {
+/// What servers read for this process.
+fn reading() -> Reading {
     match std::env::var_os(super::super::VARIABLE).filter(|name| !name.is_empty()) {
-        Some(folder) => !writes_alone() && Path::new(&folder).join(super::MARK).exists(),
-        None => extra_ranks::do_read(),
+        Some(_) if writes_alone() => Reading::Off,
+        Some(folder) => {
+            let word = std::fs::read_to_string(Path::new(&folder).join(super::MARK));
+            word.ok().and_then(|word| Reading::of(&word)).unwrap_or_default()
+        }
+        None => extra_ranks::reading(),
     }
 }
 
@@ -62,6 +67,8 @@ pub(crate) struct Reader {
     server: Server,
     file: Arc<File>,
     identity: FileIdentity,
+    /// It is asked for variables without filters, too.
+    is_all: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +85,11 @@ pub(crate) fn reader(
     file: Option<&Arc<File>>,
 ) -> Option<Reader> {
     let is_plain = !options.write && !options.share && options.in_memory.is_none();
-    if !is_plain || options.io.is_some() || !is_on() {
+    if !is_plain || options.io.is_some() {
+        return None;
+    }
+    let reading = reading();
+    if reading == Reading::Off {
         return None;
     }
     let file = Arc::clone(file?);
@@ -96,7 +107,8 @@ pub(crate) fn reader(
         }
     };
     let is_same_node = matches!(address, Address::Socket(_));
-    Some(Reader { server: Server { path, connection, is_same_node }, file, identity })
+    let is_all = reading == Reading::All || !is_same_node;
+    Some(Reader { server: Server { path, connection, is_same_node }, file, identity, is_all })
 }
 
 /// A number that follows from a path (FNV-1a).
@@ -109,9 +121,10 @@ fn number_of(path: &Path) -> u64 {
 impl Reader {
     /// Has the server read an open file.
     pub(crate) fn of(self, own: Box<dyn Dispatch>) -> Box<dyn Dispatch> {
-        let Reader { server, file, identity } = self;
+        let Reader { server, file, identity, is_all } = self;
         let link = Mutex::ranked(Rank::Watch, Link::NotYet(Some(identity)));
-        Box::new(ReadFile::new(own, Arc::new(FileLine { server, file, link })))
+        let read = ReadFile::new(own, Arc::new(FileLine { server, file, link }));
+        Box::new(if is_all { read.asking_for_all() } else { read })
     }
 
     /// The same for one that this process opened for itself.
