@@ -39,8 +39,8 @@ EXTERNL int nc_open_par_fortran(const char *path, int mode, int comm, int info, 
  *
  * Further words of spec, after commas: size=2, servers of a group, which are on one node; out_*=1, the group of
  * files with such names; way=messages, which has ranks of the same node send messages, too, where they
- * otherwise share memory with their servers; read=on, which has servers also read files that are opened for
- * reading, once for all ranks and ahead of what these ask for.
+ * otherwise share memory with their servers; read=on, which has servers also read variables with filters of
+ * files that are opened for reading, once for all ranks and ahead of what these ask for; read=all: all variables.
  *
  * Returns NC_NOERR; NC_EINVAL on all ranks for another spec, or one that leaves no rank to compute;
  * NC_EIO on a server that could not write all; NC_EMPI, NC_EPARINIT, NC_ENOPAR as nc_create_par. */

@@ -9,7 +9,7 @@ model   a model's files, by one group, four, and groups of several servers; file
 ranks   programs of MPI, by each of Debian's MPIs: the same bytes as without servers, however many servers a group has; a killed rank; a killed server
 extra   servers that are ranks of the program (nc_zonda_servers): the same bytes, by memory and by messages, from C and Fortran; what is refused
 seen    traces of programs and servers, and looks at running ones (zonda trace, zonda top)
-reading servers that read (read=on): random gets, walks, ranks of MPI, tools of the reference, files that change, killed servers and clients
+reading servers that read (read=on, read=all): random gets, walks, ranks of MPI, tools of the reference, files that change, killed servers and clients
 """
 import json
 import os
@@ -486,7 +486,7 @@ def by_fortran(launch, mpi, _program, scratch):
     alike(files[0], files[2])
 
 
-READING = "groups=2,read=on"
+READING = "groups=2,read=all"
 
 
 def reading(options, counts, scratch):
@@ -501,7 +501,7 @@ def reading(options, counts, scratch):
         for seed in range(options.seed, options.seed + options.by(2, 10, 300)):
             name = "reading: gets %s %d" % (fmt, seed)
             if options.wants(name):
-                counts.attempt(name, same_said, [program, "get", path, seed])
+                counts.attempt(name, same_said, [program, "get", path, seed], "groups=1,read=on" if seed % 2 else READING)
         for name, test, *arguments in (("ncdump", same_said, [rig.tool("ncdump"), path]), ("changes", changed_files, program, scratch, fmt), ("killed server", killed_reader, program, path),
                                        ("killed client", killed_reading_client, program, path), ("read ahead", read_ahead, program, path, scratch)):  # fmt: skip
             if options.wants("reading: %s %s" % (name, fmt)):
@@ -509,14 +509,14 @@ def reading(options, counts, scratch):
     if options.wants("reading: nccopy"):
         counts.attempt("reading: nccopy", copied_by_reference, path, scratch)
     for launch, mpi, program in each_mpi(counts, scratch, "readers"):
-        for n, more in options.by([(3, "")], [(1, ""), (4, ""), (3, "groups=1,read=on"), (3, "groups=2,read=on,way=messages")], [(n, way) for n in (1, 2, 4, 8) for way in ("", "groups=1,read=on", "groups=2,read=on,way=messages")]):
+        for n, more in options.by([(3, "")], [(1, ""), (4, ""), (3, "groups=1,read=all"), (3, "groups=2,read=on,way=messages")], [(n, way) for n in (1, 2, 4, 8) for way in ("", "groups=1,read=all", "groups=2,read=on,way=messages")]):
             name = "%s: reading: %d ranks %s" % (mpi.name, n, more)
             if options.wants(name):
                 counts.attempt(name, reading_ranks, launch, mpi, program, path, scratch, n, more)
 
 
-def same_said(command):
-    alone, done = rig.run(command, rig.environment(rig.LIBDIR), seconds=SECONDS), served(READING, command)
+def same_said(command, spec=READING):
+    alone, done = rig.run(command, rig.environment(rig.LIBDIR), seconds=SECONDS), served(spec, command)
     if alone.returncode != 0 or not alone.stdout:
         raise Wrong("alone it ends with %s: %s" % (alone.returncode, alone.stderr[-400:]))
     if (done.returncode, done.stderr) != (0, alone.stderr):
@@ -534,7 +534,7 @@ def changed_files(program, scratch, fmt):
 
 def killed_reader(program, path):
     """The program reads on by itself, gets the same values, and says so once."""
-    words = [rig.ZONDA, "run", "--servers", "groups=1,read=on", "--", program, "walk", path, "60"]
+    words = [rig.ZONDA, "run", "--servers", "groups=1,read=all", "--", program, "walk", path, "60"]
     child = subprocess.Popen(list(map(str, words)), env=rig.environment(rig.LIBDIR), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         if child.stdout.readline() != "begun\n":
@@ -552,7 +552,7 @@ def killed_reader(program, path):
 def killed_reading_client(program, path):
     """Another client of the same file is served on, and the server ends."""
     script = '"$0" walk "$1" 100000 >/dev/null & "$0" walk "$1" 3; kill -9 $!; "$0" walk "$1" 3'
-    done = served("groups=1,read=on", ["sh", "-c", script, program, path])
+    done = served("groups=1,read=all", ["sh", "-c", script, program, path])
     if (done.returncode, done.stdout, done.stderr) != (0, 2 * "begun\nended\n", ""):
         raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-400:], done.stderr[-400:]))
 
@@ -561,7 +561,7 @@ def read_ahead(program, path, scratch):
     """A server finds steps of a walk read ahead: so its recording says."""
     for old in scratch.glob("trace-*"):
         old.unlink()
-    done = served("groups=1,read=on", [program, "walk", path, "40"], rig.environment(rig.LIBDIR, ZONDA_TRACE=scratch / "trace-%p"))
+    done = served("groups=1,read=all", [program, "walk", path, "40"], rig.environment(rig.LIBDIR, ZONDA_TRACE=scratch / "trace-%p"))
     if (done.returncode, done.stdout) != (0, "begun\nended\n"):
         raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-400:]))
     found = []

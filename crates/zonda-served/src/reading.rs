@@ -40,34 +40,45 @@ pub struct Got {
 pub struct ReadFile {
     own: Box<dyn Dispatch>,
     line: Arc<dyn ReadLine>,
-    /// Of so many bytes the server is asked whatever the filters.
-    asked_bytes: usize,
+    /// Of so many bytes of variables without filters the server is asked, too.
+    plain_bytes: usize,
     /// Gets of few bytes that the server was asked for.
     n_small: AtomicU32,
 }
 
 impl ReadFile {
-    /// The server has the file open that `own` is.
+    /// The server has the file open that `own` is. It is asked for variables with filters.
     #[must_use]
     pub fn new(own: Box<dyn Dispatch>, line: Arc<dyn ReadLine>) -> ReadFile {
-        ReadFile { own, line, asked_bytes: ASKED_BYTES, n_small: AtomicU32::new(0) }
+        ReadFile { own, line, plain_bytes: usize::MAX, n_small: AtomicU32::new(0) }
+    }
+
+    /// The same, of which the server is asked for other variables, too, unless a get is of few bytes.
+    #[must_use]
+    pub fn asking_for_all(self) -> ReadFile {
+        ReadFile { plain_bytes: ASKED_BYTES, ..self }
     }
 
     /// The same, of which the server is asked for each element: for tests.
     #[must_use]
     pub fn asking_always(self) -> ReadFile {
-        ReadFile { asked_bytes: 1, ..self }
+        ReadFile { plain_bytes: 1, ..self }
     }
 
     /// Whether to ask for so many bytes of a variable.
     fn is_asked(&self, var: VarRef, n_bytes: usize) -> bool {
-        if n_bytes >= self.asked_bytes {
-            return n_bytes <= MOST_ASKED_BYTES;
+        if n_bytes == 0 || n_bytes > MOST_ASKED_BYTES {
+            return false;
         }
-        n_bytes > 0
-            && self.n_small.load(Ordering::Relaxed) < ASKED_SMALL_GETS
-            && self.has_filters(var)
-            && self.n_small.fetch_add(1, Ordering::Relaxed) < ASKED_SMALL_GETS
+        if n_bytes >= self.plain_bytes {
+            return true;
+        }
+        let is_small = n_bytes < ASKED_BYTES;
+        if is_small && self.n_small.load(Ordering::Relaxed) >= ASKED_SMALL_GETS {
+            return false;
+        }
+        self.has_filters(var)
+            && (!is_small || self.n_small.fetch_add(1, Ordering::Relaxed) < ASKED_SMALL_GETS)
     }
 
     fn has_filters(&self, var: VarRef) -> bool {
@@ -131,7 +142,7 @@ impl Dispatch for ReadFile {
 
     fn get_now(&self, get: &mut Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
         // The file itself may have a shorter way.
-        if room.bytes.len() < self.asked_bytes && !self.has_filters(get.of().var) {
+        if room.bytes.len() < self.plain_bytes && !self.has_filters(get.of().var) {
             return self.own.get_now(get, room);
         }
         self.check_get(get)?;

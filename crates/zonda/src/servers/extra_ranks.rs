@@ -382,6 +382,7 @@ impl Passing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reading::Reading;
     use super::*;
 
     #[test]
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!((plain.spec.groups, plain.spec.size, plain.by_messages), (2, 3, false));
         assert!(
             layout("way=messages").unwrap().by_messages
-                && layout("read=on,size=1").unwrap().spec.read
+                && layout("read=on,size=1").unwrap().spec.read == Reading::On
         );
         assert_eq!(layout("groups=0,way=auto").unwrap().spec.groups, 0);
         for wrong in ["groups=x", "way=x", "way=auto,way=messages", "group=2"] {

@@ -29,6 +29,7 @@ pub(crate) use client::{are_there, create, create_parallel, settle};
 pub use extra_ranks::divide_ranks;
 pub use group::{name_of, serve, write_alone};
 pub use look::{CallCount, ClientLook, FileLook, Looked, ServerLook, Watcher};
+pub use reading::Reading;
 pub(crate) use reading::reader;
 pub use spec::ServersSpec;
 

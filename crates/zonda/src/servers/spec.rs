@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::reading::Reading;
+
 /// The servers of a run: groups, each with as many servers, and files that go to a certain group by their names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServersSpec {
@@ -12,8 +14,8 @@ pub struct ServersSpec {
     pub groups: usize,
     /// How many servers a group has.
     pub size: usize,
-    /// Whether servers read, too.
-    pub read: bool,
+    /// What servers read, too.
+    pub read: Reading,
     /// Patterns of file names, each with the number of a group, from 1. The first one that fits decides.
     patterns: Vec<(String, usize)>,
 }
@@ -27,7 +29,7 @@ const TABLE: &str = "servers";
 
 impl Default for ServersSpec {
     fn default() -> ServersSpec {
-        ServersSpec { groups: 1, size: 1, read: false, patterns: Vec::new() }
+        ServersSpec { groups: 1, size: 1, read: Reading::Off, patterns: Vec::new() }
     }
 }
 
@@ -39,12 +41,10 @@ impl FromStr for ServersSpec {
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.rsplit_once('=').unwrap_or((pair, ""));
             if key == "read" {
-                let is_on = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(format!("{pair}: known are read=on and read=off")),
-                };
-                if read.replace(is_on).is_some() {
+                let known = Reading::of(value);
+                let what = known
+                    .ok_or_else(|| format!("{pair}: known are read=on, read=all and read=off"))?;
+                if read.replace(what).is_some() {
                     return Err(format!("{pair}: read is given twice"));
                 }
                 continue;
@@ -79,15 +79,15 @@ impl FromStr for ServersSpec {
         if let Some((pattern, group)) = wrong {
             return Err(format!("{pattern}={group}: groups have the numbers 1 to {groups}"));
         }
-        Ok(ServersSpec { groups, size, read: read.unwrap_or(false), patterns })
+        Ok(ServersSpec { groups, size, read: read.unwrap_or_default(), patterns })
     }
 }
 
 impl fmt::Display for ServersSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "groups={},size={}", self.groups, self.size)?;
-        if self.read {
-            f.write_str(",read=on")?;
+        if self.read != Reading::Off {
+            write!(f, ",read={}", self.read.word())?;
         }
         self.patterns.iter().try_for_each(|(pattern, group)| write!(f, ",{pattern}={group}"))
     }
@@ -172,8 +172,8 @@ mod tests {
         let numbers = |text: &str| spec(text).map(|spec| (spec.groups, spec.size));
         assert_eq!(numbers("groups=2,size=3"), Ok((2, 3)));
         assert_eq!(numbers(""), Ok((1, 1)));
-        let reading = spec("read=on,groups=2").unwrap();
-        assert!(reading.read && reading.to_string().parse() == Ok(reading));
+        let reading = spec("read=all,groups=2").unwrap();
+        assert!(reading.read == Reading::All && reading.to_string().parse() == Ok(reading));
         assert_eq!(numbers("size=4, groups=64"), Ok((64, 4)));
         assert_eq!(numbers("groups=0,out_*=7"), Ok((0, 1)));
         for (wrong, why) in [

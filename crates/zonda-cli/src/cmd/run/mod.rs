@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Has processes write the files that the program creates, so that it need not wait for them: groups=N,size=K[,PATTERN=GROUP...][,read=on], as in
     /// groups=2,size=3,out_*=2. Each file belongs to one of N groups, and a file of several MPI ranks is written by all K servers of its group. The
     /// first pattern that fits a file's name decides its group, from 1; * stands for any characters, and ? for one. Other files go where the least waits.
-    /// With read=on servers also read the files that the program opens for reading. N times K processes are started before the program, and have written all
+    /// With read=on servers also read compressed variables of files that the program opens for reading, with read=all others, too. N times K processes are started before the program, and have written all
     /// when the command ends. The ranks of `mpiexec`, and all other programs that it starts on this node, have them, too
     #[arg(long, value_name = "SPEC")]
     servers: Option<ServersSpec>,

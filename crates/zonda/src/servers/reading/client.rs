@@ -15,6 +15,7 @@ use super::super::client::{Servers, absolute, connection, servers};
 use super::super::connection::{Asked, Connection};
 use super::super::way::Address;
 use super::super::wire::{Outcome, What};
+use super::Reading;
 use super::identity::{FileIdentity, ReadOpening};
 use crate::error::Result;
 use crate::open::OpenOptions;
@@ -52,6 +53,8 @@ pub(crate) struct Reader {
     server: Server,
     file: Arc<File>,
     identity: FileIdentity,
+    /// It is asked for variables without filters, too.
+    is_all: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +74,10 @@ pub(crate) fn reader(
     if !is_plain || options.io.is_some() {
         return None;
     }
-    let Servers { addresses, .. } = servers().ok()?.filter(|servers| servers.spec.read)?;
+    let Servers { addresses, spec } = servers().ok()??;
+    if spec.read == Reading::Off {
+        return None;
+    }
     let file = Arc::clone(file?);
     let identity = FileIdentity::of(&file)?;
     let path = absolute(path).ok()?;
@@ -86,7 +92,8 @@ pub(crate) fn reader(
         }
     };
     let is_same_node = matches!(address, Address::Socket(_));
-    Some(Reader { server: Server { path, connection, is_same_node }, file, identity })
+    let is_all = spec.read == Reading::All || !is_same_node;
+    Some(Reader { server: Server { path, connection, is_same_node }, file, identity, is_all })
 }
 
 /// A number that follows from a path (FNV-1a).
@@ -99,9 +106,10 @@ fn number_of(path: &Path) -> u64 {
 impl Reader {
     /// Has the server read an open file.
     pub(crate) fn of(self, own: Box<dyn Dispatch>) -> Box<dyn Dispatch> {
-        let Reader { server, file, identity } = self;
+        let Reader { server, file, identity, is_all } = self;
         let link = Mutex::ranked(Rank::Watch, Link::NotYet(Some(identity)));
-        Box::new(ReadFile::new(own, Arc::new(FileLine { server, file, link })))
+        let read = ReadFile::new(own, Arc::new(FileLine { server, file, link }));
+        Box::new(if is_all { read.asking_for_all() } else { read })
     }
 
     /// The same for one that this process opened for itself.

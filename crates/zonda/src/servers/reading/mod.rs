@@ -23,3 +23,34 @@ pub(crate) use client::reader;
 pub(super) use file::Readings;
 pub(super) use identity::ReadOpening;
 pub(super) use session::SessionReads;
+
+/// What servers read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What costs work: variables with filters. Bytes of others are in the memory of the node already when one of its processes has read them. From a
+    /// server on another node all comes.
+    On,
+    /// Other variables, too.
+    All,
+}
+
+impl Reading {
+    /// The word for it in specs: `read=WORD`.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Reading::Off => "off",
+            Reading::On => "on",
+            Reading::All => "all",
+        }
+    }
+
+    /// What a word says.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Reading> {
+        [Reading::Off, Reading::On, Reading::All].into_iter().find(|one| one.word() == word)
+    }
+}
