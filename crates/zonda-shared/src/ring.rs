@@ -255,7 +255,12 @@ impl Ring {
 
     /// Wakes the reader, also one that dozes: somebody waits for it.
     pub fn wake(&self) {
-        self.head.wake(Word::ReaderSleeps, || true);
+        // One that sleeps in another way was woken with the frame, or has none; and one that waits elsewhere would not be told of the next.
+        let word = self.head.sleeps(Word::ReaderSleeps);
+        if word.compare_exchange(DOZES, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            // Who is gone need not be woken.
+            let _ = futex::wake(word, futex::Flags::empty(), MOST_SLEEPERS);
+        }
     }
 
     #[expect(unsafe_code, reason = "memory that another process reads")]
@@ -664,6 +669,10 @@ mod tests {
         ring.head.sleeps(Word::ReaderSleeps).store(DOZES, Ordering::SeqCst);
         ring.wake();
         assert_eq!(state(), 0, "somebody waits");
+        ring.head.sleeps(Word::ReaderSleeps).store(WAITS_ELSEWHERE, Ordering::SeqCst);
+        ring.wake();
+        assert_eq!(state(), WAITS_ELSEWHERE, "who does not ring must not hide that it has to");
+        ring.head.sleeps(Word::ReaderSleeps).store(0, Ordering::SeqCst);
         let mut frame = Vec::new();
         assert!(next(&mut reader, &mut frame, LATER).unwrap());
         assert_eq!(frame, b"little");
