@@ -24,7 +24,11 @@ static void check(int status, const char *call) {
     printf("rank %d: %s %d %s\n", rank, call, status, nc_zonda_last_error());
     fflush(stdout);
     /* Not MPI_Abort: where several ranks call it at once, the mpirun of Open MPI may wait for ever. */
-    if (!goes_on) _exit(1);
+    if (!goes_on) {
+        /* Time for the launcher to pass the line on. */
+        usleep(300000);
+        _exit(1);
+    }
 }
 #define CHECK(call) check(call, #call)
 
