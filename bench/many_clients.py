@@ -40,7 +40,7 @@ def traced(folder):
             raise SystemExit(done.stderr)
         for event in json.loads((folder / "chrome.json").read_text())["traceEvents"]:
             messages += event["name"] == "taken"
-            if event["name"].startswith("bytes that wait"):
+            if event["name"] == "queue bytes":
                 most = max(most, *event["args"].values())
         trace.unlink()
     return messages, most
