@@ -343,6 +343,8 @@ def each_mpi(counts, scratch, source="ranks"):
 def ranks(options, counts, scratch):
     for launch, mpi, program in each_mpi(counts, scratch):
         for fmt in "54":
+            if options.wants("%s: puts ask nothing, format %s" % (mpi.name, fmt)):
+                counts.attempt("%s: puts ask nothing, format %s" % (mpi.name, fmt), asks_nothing, launch, mpi, program, scratch, fmt)
             for n, spec in options.by([(3, "groups=2"), (3, "size=2")], RANKS, [(n, "groups=%d,size=%d" % (g, k)) for n in (1, 2, 3, 4, 8) for g in (1, 2, 4) for k in (1, 2, 3)]):
                 name = "%s: %d ranks, format %s, %s" % (mpi.name, n, fmt, spec)
                 if options.wants(name):
@@ -360,6 +362,22 @@ def ranks(options, counts, scratch):
                 name = "%s: a server is killed (%s of %s), format %s" % (mpi.name, server, spec, fmt)
                 if options.wants(name):
                     counts.attempt(name, killed_member, launch, mpi, program, scratch, fmt, spec, server)
+
+
+def asks_nothing(launch, mpi, program, scratch, fmt):
+    """Puts wait for no server: what ranks ask is how long the file is, at the end, by a call of theirs."""
+    for old in scratch.glob("asked-*"):
+        old.unlink()
+    env = launch.environment(mpi, rig.LIBDIR, ZONDA_TRACE=scratch / "asked-%r")
+    done = served("groups=1", launch.command(mpi, 3, [program, scratch / "other.nc", fmt, "9"]), env)
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-500:]))
+    for rank in range(3):
+        text = rig.must([rig.ZONDA, "trace", scratch / ("asked-%d" % rank)], rig.environment(rig.LIBDIR))
+        # Once for each variable, in its first put, and at the end: not for each of 18 puts.
+        asked = re.search(r"^ *shape +(\d+)", text.split("asked of servers")[1], re.M)
+        if not asked or int(asked.group(1)) > 8:
+            raise Wrong("rank %d asks for lengths: %s" % (rank, text[-1500:]))
 
 
 def same_ranks(launch, mpi, program, scratch, fmt, n, spec):

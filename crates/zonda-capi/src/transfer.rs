@@ -35,8 +35,7 @@ pub(crate) struct VarTransfer<'f> {
 impl VarTransfer<'_> {
     /// Rank of the variable; 0 for one that does not exist, which is refused before coordinates are looked at.
     fn rank(&self) -> usize {
-        let rank = self.file.meta(|meta| meta.var(self.var.var).map_or(0, |var| var.dims.len()));
-        rank.unwrap_or(0)
+        self.file.dataset.rank_of(self.var).unwrap_or(0)
     }
 
     /// Current lengths of the variable's dimensions.

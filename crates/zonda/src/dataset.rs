@@ -339,7 +339,7 @@ impl Dataset {
     /// The format.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.meta(|meta| meta.format())
+        self.queued_file.see(|file| Meta::new(file, GroupId::ROOT).format())
     }
 
     /// Whether it was opened for writing.
@@ -351,7 +351,7 @@ impl Dataset {
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.queued_file.ask_even_closed(|file| file.in_define_mode())
+        self.queued_file.see(|file| file.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`; empty for a dataset without bytes.
@@ -381,6 +381,12 @@ impl Dataset {
         self.queued_file.ask_even_closed(|file| f(&Meta::new(file, GroupId::ROOT)))
     }
 
+    /// How many dimensions a variable has; `None` for one that does not exist. Of a file of several ranks nobody is asked for it.
+    #[must_use]
+    pub fn rank_of(&self, var: zonda_format::VarRef) -> Option<usize> {
+        self.queued_file.see(|file| file.definitions().var(var).ok().map(|var| var.dims.len()))
+    }
+
     /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
     ///
     /// # Errors
@@ -393,7 +399,7 @@ impl Dataset {
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        self.queued_file.ask_even_closed(|file| file.definitions().group(group).is_ok())
+        self.queued_file.see(|file| file.definitions().group(group).is_ok())
     }
 
     /// Enters define mode.

@@ -100,8 +100,7 @@ impl Dataset {
 
     /// Asks a file that a server writes.
     fn ask_served<T: Default>(&self, f: impl FnOnce(&ServedFile) -> T) -> T {
-        self.queued_file
-            .ask_even_closed(|file| file.as_any().downcast_ref().map(f).unwrap_or_default())
+        self.queued_file.see(|file| file.as_any().downcast_ref().map(f).unwrap_or_default())
     }
 
     /// Refuses a file that one process opened for itself.

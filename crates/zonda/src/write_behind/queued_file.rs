@@ -248,6 +248,15 @@ impl QueuedFile {
         }
     }
 
+    /// The same for what does not follow from how long dimensions are: nobody is asked how long other ranks have made them.
+    #[inline]
+    pub(crate) fn see<R>(&self, f: impl FnOnce(&dyn Dispatch) -> R) -> R {
+        match self.view().as_deref().and_then(Option::as_ref) {
+            Some(view) => f(view.file()),
+            None => f(&**self.file.even_closed()),
+        }
+    }
+
     #[inline]
     fn view(&self) -> Option<RwLockReadGuard<'_, Option<Box<dyn View>>>> {
         self.queue().and_then(WriteQueue::front)
