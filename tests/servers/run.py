@@ -104,6 +104,9 @@ def model(options, counts, scratch):
             counts.attempt("names %s" % spec, by_name, program, scratch / name, spec, group)
     if options.wants("wrong specs"):
         counts.attempt("wrong specs", wrong_specs)
+    for mask in (0o022, 0o077, 0):
+        if options.wants("modes %03o" % mask):
+            counts.attempt("modes %03o" % mask, modes, program, scratch, mask)
     if options.wants("no folder"):
         counts.attempt("no folder", no_folder, program, scratch)
     if options.wants("no servers"):
@@ -315,6 +318,22 @@ def no_folder(program, scratch):
     codes = [first.split(") ")[-1].split(" ")[0] for first in firsts]
     if codes[0] != codes[1] or codes[0] in ("", "0") or "nowhere" not in firsts[1]:
         raise Wrong("says %r, and alone %r" % (firsts[1], firsts[0]))
+
+
+def modes(program, scratch, mask):
+    """Files have the modes that the program would have given them; those that were there keep theirs."""
+    old = os.umask(mask)
+    try:
+        for path, mode in ((scratch / "new.nc", 0o666 & ~mask), (scratch / "kept.nc", 0o640)):
+            path.unlink(missing_ok=True)
+            if path.name == "kept.nc":
+                path.touch()
+                path.chmod(mode)
+            done = served("groups=1", [program, path, "4", "1", "10"])
+            if done.returncode != 0 or path.stat().st_mode & 0o777 != mode:
+                raise Wrong("%s: ends with %s, and %s has the mode %o, not %o" % (done.stderr, done.returncode, path.name, path.stat().st_mode & 0o777, mode))
+    finally:
+        os.umask(old)
 
 
 def no_servers(program, scratch):

@@ -88,6 +88,8 @@ fn outlive_signals() -> Result<()> {
 /// Serves until standard input ends, and all clients have.
 fn serve_group(socket: &Path, n_members: usize) -> Result<ExitCode> {
     outlive_signals()?;
+    // Files get the modes that clients would have given them, and are nobody else's before.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let is_over = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_over);
     let watch = move || {

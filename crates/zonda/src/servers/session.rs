@@ -315,6 +315,7 @@ impl Session {
             file,
             path: creation.path(),
             options,
+            umask: creation.umask,
             queue: Arc::clone(&queue),
             client: Arc::clone(&self.client),
             board: Arc::clone(&self.board),

@@ -123,6 +123,8 @@ pub(super) struct Creation {
     equal_attributes: bool,
     independent_filters: bool,
     hints: String,
+    /// Bits of the mode that the client's files do not have (`umask`), where it could be found.
+    pub(super) umask: Option<u32>,
     /// Of a file of several ranks.
     pub(super) ranks: Option<RankOf>,
 }
@@ -134,6 +136,13 @@ pub(super) struct RankOf {
     pub(super) team: [u64; 2],
     pub(super) rank: usize,
     pub(super) size: usize,
+}
+
+/// The `umask` of this process. The call that gives it would change it for a moment, for all threads.
+fn umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
 }
 
 const FORMATS: [Format; 5] =
@@ -154,6 +163,7 @@ impl Creation {
             equal_attributes: options.equal_attributes,
             independent_filters: options.independent_filters,
             hints: options.hints.to_text(),
+            umask: umask(),
             ranks,
         }
     }

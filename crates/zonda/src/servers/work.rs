@@ -1,6 +1,7 @@
 //! One file of one client: its calls are carried out, one after the other.
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub(super) struct FileWork {
     pub(super) file: u64,
     pub(super) path: PathBuf,
     pub(super) options: CreateOptions,
+    /// That of the client.
+    pub(super) umask: Option<u32>,
     pub(super) queue: Arc<Queue>,
     pub(super) client: Arc<Client>,
     pub(super) board: Arc<Board>,
@@ -71,6 +74,21 @@ impl FileWork {
     }
 
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
+        let is_new = std::fs::symlink_metadata(&self.path).is_err();
+        let created = self.create_file(team)?;
+        // A file that was there keeps its mode. Of several ranks each sees whether it was, or one that has just made it.
+        if let Some(umask) = self.umask.filter(|_| is_new) {
+            let mode = std::fs::Permissions::from_mode(0o666 & !umask);
+            if let Err(error) = std::fs::set_permissions(&self.path, mode) {
+                let code = NcError::System(error.raw_os_error().unwrap_or(EIO));
+                let text = format!("the mode of the file cannot be set: {error}");
+                return Err(Error::with_text(code, text).at(&self.path));
+            }
+        }
+        Ok(created)
+    }
+
+    fn create_file(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
         match team {
             None => Dataset::create_here(&self.path, &self.options),
             Some(team) => {
@@ -137,6 +155,9 @@ impl FileWork {
         }
     }
 }
+
+/// `EIO` of Linux.
+const EIO: i32 = 5;
 
 /// A call of the engine, of which a panic is an error: the client waits for what becomes of it.
 pub(super) fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
