@@ -172,7 +172,7 @@ finish() {
 
 # The lines of a failed stage that say what is wrong, at most so many.
 faults() {
-    grep -E '^([Ff][Aa][Ii][Ll]|test .* FAILED|error[[::]|thread .* panicked|---- .* stdout|Traceback|[0-9.]+ s, out of time)' "$logs/$1.log" |
+    grep -E '^([Ff][Aa][Ii][Ll]|test .* FAILED|error(\[|:)|thread .* panicked|---- .* stdout|Traceback|[0-9.]+ s, out of time)' "$logs/$1.log" |
         head -n "$2" | cut -c 1-500 | sed "s/^/       $1: /"
 }
 
