@@ -278,8 +278,8 @@ impl fmt::Display for Error {
                 let own = format!("{}: ", path.display());
                 let cause = cause.to_string().replacen(&format!(" of {own}"), ": ", 1);
                 // Not the end of a longer path.
-                let again = cause.match_indices(&own).map(|(at, _)| at);
-                let at = again.into_iter().find(|&at| !cause[..at].ends_with('/'));
+                let mut again = cause.match_indices(&own).map(|(at, _)| at);
+                let at = again.find(|&at| !cause[..at].ends_with('/'));
                 match at {
                     Some(at) => write!(f, "{own}{}{}", &cause[..at], &cause[at + own.len()..]),
                     None => write!(f, "{own}{cause}"),
