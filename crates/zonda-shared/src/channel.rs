@@ -193,6 +193,23 @@ impl Channel {
     /// `BrokenPipe` where nobody has the other end; `WouldBlock` where nobody reads; what the system
     /// says.
     pub fn send(&self, message: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.send_within(message, fd, MESSAGE_WAIT)
+    }
+
+    /// The same, if there is room for it now.
+    ///
+    /// # Errors
+    /// As [`Channel::send`].
+    pub fn send_now(&self, message: &[u8]) -> io::Result<()> {
+        self.send_within(message, None, Duration::ZERO)
+    }
+
+    fn send_within(
+        &self,
+        message: &[u8],
+        fd: Option<BorrowedFd<'_>>,
+        within: Duration,
+    ) -> io::Result<()> {
         loop {
             let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut extra = SendAncillaryBuffer::new(&mut room);
@@ -205,7 +222,7 @@ impl Channel {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    if !ready(&[(&self.0.as_fd(), PollFlags::OUT)], Some(MESSAGE_WAIT))?[0] {
+                    if !ready(&[(&self.0.as_fd(), PollFlags::OUT)], Some(within))?[0] {
                         return Err(io::ErrorKind::WouldBlock.into());
                     }
                 }
@@ -339,6 +356,19 @@ mod tests {
         assert_eq!(text, [7; 1000]);
         assert!(matches!(other.wait(None, true).unwrap(), Happened::Ended));
         assert!(other.is_cut() && other.send(b"to nobody", None).is_err());
+    }
+
+    #[test]
+    fn who_does_not_read_is_not_waited_for() {
+        let (one, other) = Channel::pair().unwrap();
+        let full = loop {
+            if let Err(error) = one.send_now(&[7; 4096]) {
+                break error;
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+        assert!(matches!(other.wait(None, true).unwrap(), Happened::Message(..)));
+        one.send_now(b"there is room").unwrap();
     }
 
     #[test]

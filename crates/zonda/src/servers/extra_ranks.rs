@@ -100,12 +100,9 @@ pub fn divide_ranks(world: Communicator, text: &str) -> Result<MadeComm> {
     let own = rank.checked_sub(n_compute);
     let folder = own.filter(|&own| first_of_node(&nodes, own) == own).map(|_| new_folder());
     let folders = tell_folders(team, folder.as_ref(), n_compute)?;
-    let sockets: Vec<PathBuf> = (0..n_servers)
-        .map(|at| {
-            let folder = &folders[first_of_node(&nodes, at)];
-            layout.spec.sockets(folder).nth(at).unwrap_or_default()
-        })
-        .collect();
+    let socket = |at| layout.spec.sockets(&folders[first_of_node(&nodes, at)]).nth(at);
+    let sockets: Vec<PathBuf> =
+        (0..n_servers).map(socket).collect::<Option<_>>().ok_or(NcError::Internal)?;
     let server = own.map(|own| Server::start(sockets[own].clone(), layout.spec.size));
     let server = share(team, CALL, server.transpose())?;
     let part = split(u16::from(server.is_some()))?;
@@ -204,20 +201,30 @@ fn tell_folders(
         None => Ok(Vec::new()),
     };
     let mine = share(team, CALL, made)?;
-    let mut lens = tell_all(team, CALL, |_| WORD, (mine.len() as u64).to_le_bytes().to_vec())
-        .map_err(|error| of_team(&error))?
-        .chunks_exact(WORD)
-        .map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes))
-        .map(|len| usize::try_from(len).unwrap_or_default())
-        .collect::<Vec<_>>();
+    let len = (mine.len() as u64).to_le_bytes().to_vec();
+    let told = tell_all(team, CALL, |_| WORD, len).map_err(|error| of_team(&error))?;
+    let numbers = told.chunks_exact(WORD);
+    let lens: Vec<usize> = numbers
+        .map(|bytes| bytes.try_into().ok().map(u64::from_le_bytes))
+        .map(|len| len.and_then(|len| usize::try_from(len).ok()))
+        .collect::<Option<_>>()
+        .ok_or_else(other_lengths)?;
+    if lens.len() != team.size() {
+        return Err(other_lengths());
+    }
     let all = tell_all(team, CALL, |rank| lens[rank], mine).map_err(|error| of_team(&error))?;
-    let mut rest = &all[..];
-    let folders = lens.drain(..).map(|len| {
-        let (folder, behind) = rest.split_at_checked(len).unwrap_or_default();
+    let (mut rest, mut folders) = (&all[..], Vec::new());
+    for len in lens {
+        let (folder, behind) = rest.split_at_checked(len).ok_or_else(other_lengths)?;
+        folders.push(OsString::from_vec(folder.to_vec()).into());
         rest = behind;
-        OsString::from_vec(folder.to_vec()).into()
-    });
-    Ok(folders.skip(n_compute).collect())
+    }
+    Ok(folders.split_off(n_compute))
+}
+
+fn other_lengths() -> Error {
+    let why = "bug in Zonda: ranks tell folders of other lengths than they have said";
+    Error::because(NcError::Internal, why)
 }
 
 /// `MPI_Finalize` of a rank that computes: what it has told is written, and its servers may go.

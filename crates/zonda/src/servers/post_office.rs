@@ -67,12 +67,12 @@ impl Mail {
 #[derive(Debug)]
 struct Office {
     post: Post,
-    boxes: BTreeMap<usize, Box>,
+    boxes: BTreeMap<usize, Mailbox>,
 }
 
 /// What came of one server.
 #[derive(Debug, Default)]
-struct Box {
+struct Mailbox {
     messages: VecDeque<Message>,
     n_messages: u64,
     /// Bytes of frames that were sent, and that the server has taken.

@@ -51,8 +51,12 @@ impl Client {
 
     /// Says something to the client, and may show it some memory.
     pub(super) fn send(&self, message: &[u8], memory: Option<BorrowedFd<'_>>) {
-        // A client that is gone needs no message.
-        let _ = self.channel.send(message, memory);
+        // One that waits for it reads on, as soon as it has handed its question over; one that is gone needs none.
+        while let Err(error) = self.channel.send(message, memory) {
+            if error.kind() != io::ErrorKind::WouldBlock || self.is_gone() {
+                return;
+            }
+        }
     }
 
     /// Answers what was asked.
@@ -60,8 +64,7 @@ impl Client {
         let notice = notice_of(Outcome::of(done))
             .or_else(|error| notice_of(Outcome::Failed((&error).into())));
         if let Ok((bytes, memory)) = notice {
-            // A client that is gone needs no reply.
-            let _ = self.channel.send(&bytes, memory.as_ref().map(std::os::fd::AsFd::as_fd));
+            self.send(&bytes, memory.as_ref().map(std::os::fd::AsFd::as_fd));
         }
     }
 
@@ -77,8 +80,8 @@ impl Client {
     pub(super) fn fail(&self, file: u64, error: SentError) {
         let notice = Notice::Failure { file, error };
         if let Ok(bytes) = wire::encode(&notice) {
-            // The failure is on standard error, too.
-            let _ = self.channel.send(&bytes, None);
+            // Where there is no room, failures before it wait to be read; and it is on standard error, too.
+            let _ = self.channel.send_now(&bytes);
             self.news.tell();
         }
     }

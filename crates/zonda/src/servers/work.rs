@@ -74,15 +74,18 @@ impl FileWork {
     }
 
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
-        let is_new = std::fs::symlink_metadata(&self.path).is_err();
+        let is_new = std::fs::metadata(&self.path).is_err();
         let created = self.create_file(team)?;
         // A file that was there keeps its mode. Of several ranks each sees whether it was, or one that has just made it.
         if let Some(umask) = self.umask.filter(|_| is_new) {
             let mode = std::fs::Permissions::from_mode(0o666 & !umask);
             if let Err(error) = std::fs::set_permissions(&self.path, mode) {
-                let code = NcError::System(error.raw_os_error().unwrap_or(EIO));
-                let text = format!("the mode of the file cannot be set: {error}");
-                return Err(Error::with_text(code, text).at(&self.path));
+                // As on file systems without modes: the file is there all the same. Nobody may be there to read it.
+                let path = self.path.display();
+                let _ = writeln!(
+                    std::io::stderr().lock(),
+                    "zonda iod: {path}: its mode cannot be set: {error}"
+                );
             }
         }
         Ok(created)
@@ -155,9 +158,6 @@ impl FileWork {
         }
     }
 }
-
-/// `EIO` of Linux.
-const EIO: i32 = 5;
 
 /// A call of the engine, of which a panic is an error: the client waits for what becomes of it.
 pub(super) fn whole<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {

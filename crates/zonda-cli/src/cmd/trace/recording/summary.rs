@@ -215,7 +215,7 @@ pub(super) struct ProcessSummary {
     pub(super) called_ns: u64,
     pub(super) put_ns: u64,
     pub(super) put_bytes: u64,
-    /// Of these, those to files that several ranks have open, for which there is no write-behind.
+    /// Of these, those to files that several ranks have open: what write-behind would hide of them is not estimated.
     pub(super) ranks_put_ns: u64,
     pub(super) ranks_put_bytes: u64,
     pub(super) get_ns: u64,

@@ -170,7 +170,7 @@ fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()>
     if process.ranks_put_bytes > 0 {
         writeln!(
             out,
-            "    puts to files of several ranks took {} s for {} bytes; there is no write-behind for these",
+            "    puts to files of several ranks took {} s for {} bytes: what write-behind would hide of these is not estimated",
             seconds(process.ranks_put_ns),
             grouped(process.ranks_put_bytes)
         )?;
