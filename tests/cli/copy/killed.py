@@ -71,6 +71,9 @@ def main(prefix, rounds):
             # Stopped at a random moment: alive, as far as others can tell.
             time.sleep(random.uniform(0, 1.1 * lasts))
             process.send_signal(signal.SIGSTOP)
+            # Until it stands still, or has ended, which is not to be taken note of here.
+            if process.returncode is None:
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
             here = [file for file in left() if ".zonda-new-" in file and not file.startswith("folder")]
             own = [file for file in here if f"-{process.pid}-" in file]
             if random.random() < 0.3:
