@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs: compiled for one library or the other, run with it, and bounded."""
+import contextlib
 import ctypes
 import functools
 import os
 import resource
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -49,8 +51,21 @@ def run(command, env=None, seconds=SECONDS, text=True, **how):
     program = Path(command[0])
     if program.parent in (BIN, ZONDA.parent) and not program.exists():
         raise Setup("no %s in %s; run make build" % (program.name, program.parent))
-    return subprocess.run([os.fspath(word) if isinstance(word, Path) else str(word) for word in command], timeout=seconds, text=text, check=False,
-                          env=environment() if env is None else env, **how)
+    words = [os.fspath(word) if isinstance(word, Path) else str(word) for word in command]
+    given = how.pop("input", None)
+    if given is not None:
+        how["stdin"] = subprocess.PIPE
+    if how.pop("capture_output", False):
+        how.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with subprocess.Popen(words, text=text, env=environment() if env is None else env, start_new_session=True, **how) as child:
+        try:
+            out, err = child.communicate(given, seconds)
+        except BaseException:
+            # A launcher has ranks, which would keep the pipes and the machine.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(child.args, child.returncode, out, err)
 
 
 @functools.cache

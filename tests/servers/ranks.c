@@ -3,7 +3,7 @@
  *   mpiexec -n N ranks PATH FORMAT STEPS [kill|leave|go-on RANK STEP] [servers|twice SPEC]
  *
  * Ranks put rows of record variables together, 97 rows divided as they come; one variable goes through a filter, one is put by each rank alone. With
- * `kill` a rank ends itself by SIGKILL after so many steps; with `leave` it makes no further call of netCDF, and with
+ * `kill` a rank ends itself by SIGKILL when all have put that step; with `leave` it makes no further call of netCDF, and with
  * `go-on` neither, while the others go on after errors and close the file. With `servers` some ranks are I/O servers; `twice` asks for them twice.
  */
 #include <mpi.h>
@@ -25,8 +25,8 @@ static void check(int status, const char *call) {
     fflush(stdout);
     /* Not MPI_Abort: where several ranks call it at once, the mpirun of Open MPI may wait for ever. */
     if (!goes_on) {
-        /* Time for the launcher to pass the line on. */
-        usleep(300000);
+        /* Time for the launcher to pass the line on; and not all at once: the mpirun of Open MPI may wait for ever for ranks that fail at the same time. */
+        usleep(300000 * (1 + (unsigned)rank));
         _exit(1);
     }
 }
@@ -75,8 +75,10 @@ int main(int argc, char **argv) {
         size_t start[] = {(size_t)step, (size_t)first, 0}, count[] = {1, (size_t)rows, COLUMNS};
         for (int i = 0; i < rows * COLUMNS; i++) values[i] = (float)(100 * step + first + i % 11);
         for (int v = 0; v < 2; v++) CHECK(nc_put_vara_float(file, vars[v], start, count, values));
-        if (rank == who && step == last && argv[4][0] == 'k') kill(getpid(), SIGKILL);
+        /* Now all have told this step: puts wait for nobody, so the others might be anywhere. */
+        if (step == last) MPI_Barrier(compute);
         if (rank == who && step == last) {
+            if (argv[4][0] == 'k') kill(getpid(), SIGKILL);
             MPI_Finalize();
             return 0;
         }
