@@ -104,8 +104,9 @@ class Study:
     def median(self, language, way, part):
         return statistics.median(row[part] for row in self.rows if (row["language"], row["way"]) == (language, way))
 
-    def names(self):
-        return list(dict.fromkeys(row["way"] for row in self.rows))
+    def names(self, language=None):
+        """The ways that were run, of one language or all."""
+        return list(dict.fromkeys(row["way"] for row in self.rows if language in (None, row["language"])))
 
 
 def table(study, heading):
@@ -113,7 +114,7 @@ def table(study, heading):
     lines = [heading, "", f"{o.ranks} ranks, {study.mpi.name}; 6 fields in 6 files, {study.megabytes:.0f} MB in {STEPS} steps, {study.compute:.1f} s of computing; a process writes {o.rate / 1e6:.0f} MB/s. Seconds, medians.", ""]
     for language in study.programs:
         lines += [f"| {language} | compute | output | final wait | total | of compute | law | total / law |", "|---" * 8 + "|"]
-        for name in study.names():
+        for name in study.names(language):
             part = {what: study.median(language, name, what) for what in ("compute", "output", "final wait", "total")}
             law = study.law(language, name)
             cells = " | ".join(f"{part[what]:.2f}" for what in ("compute", "output", "final wait", "total"))
@@ -135,7 +136,7 @@ def plot(study):
     for language in languages:
         out.append(f'<text x="10" y="{y + 14}" font-weight="bold">{language}</text>')
         y += 22
-        for name in names:
+        for name in study.names(language):
             x = left
             out.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{name}</text>')
             for part, colour in COLOURS.items():
@@ -144,8 +145,8 @@ def plot(study):
                 x += long
             out.append(f'<text x="{x + 5:.1f}" y="{y + 14}">{study.median(language, name, "total"):.1f}</text>')
             y += tall
-        at = left + study.compute / most * wide
-        out.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y - len(names) * tall - 4}" y2="{y}" stroke="#444" stroke-dasharray="4,3"/>')
+        at, above = left + study.compute / most * wide, len(study.names(language)) * tall + 4
+        out.append(f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y - above}" y2="{y}" stroke="#444" stroke-dasharray="4,3"/>')
         y += 14
     for number, (part, colour) in enumerate(COLOURS.items()):
         x = left + number * 130
@@ -177,12 +178,12 @@ def main():
     p.add_argument("--repeat", type=int, default=0)
     p.add_argument("--groups", type=int, nargs="*", default=list(GROUPS))
     p.add_argument("--extra", type=int, nargs="*", default=[])
-    p.add_argument("--languages", default="C,Fortran")
+    p.add_argument("--languages", nargs="+", choices=("C", "Fortran"), default=["C", "Fortran"])
     p.add_argument("--compare", action="store_true", help="compare the values of all files with the reference's ncdump (slow)")
     options = p.parse_args()
     options.repeat = options.repeat or (3 if options.full else 1)
     mpi, programs = build(ROOT / "out" / "bench-bin")
-    programs = {language: path for language, path in programs.items() if language in options.languages.split(",")}
+    programs = {language: path for language, path in programs.items() if language in options.languages}
     out = ROOT / "out" / "study"
     out.mkdir(parents=True, exist_ok=True)
     started, host = datetime.datetime.now(datetime.timezone.utc), harness.machine()

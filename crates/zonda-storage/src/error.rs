@@ -55,6 +55,44 @@ impl fmt::Display for Op {
     }
 }
 
+/// How a request to a server failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteFailure {
+    /// There is no such object.
+    NotFound,
+    /// The server wants a user and a password, a signature, or others than it got.
+    Denied,
+    /// The URL or a setting is wrong, or asks for what is not built.
+    Unusable,
+    /// Nobody answers: no such host, no connection, no certificate that is trusted.
+    Unreachable,
+    /// Nothing came for too long.
+    TimedOut,
+    /// The answer is not one to the request, or the object has changed since it was opened.
+    Broken,
+    /// A change was asked of what can only be read.
+    ReadOnly,
+    /// There is no memory for what came.
+    NoMemory,
+}
+
+impl RemoteFailure {
+    /// The cause as an `errno`.
+    #[must_use]
+    pub fn raw_os_error(self) -> i32 {
+        match self {
+            RemoteFailure::NotFound => libc::ENOENT,
+            RemoteFailure::Denied => libc::EACCES,
+            RemoteFailure::Unusable => libc::EINVAL,
+            RemoteFailure::Unreachable => libc::EHOSTUNREACH,
+            RemoteFailure::TimedOut => libc::ETIMEDOUT,
+            RemoteFailure::Broken => libc::EIO,
+            RemoteFailure::ReadOnly => libc::EROFS,
+            RemoteFailure::NoMemory => libc::ENOMEM,
+        }
+    }
+}
+
 /// An operation on a storage that did not succeed.
 ///
 /// Offsets and lengths are in bytes. [`StorageError::raw_os_error`] gives the positive `errno` that
@@ -243,6 +281,18 @@ pub enum StorageError {
         /// What that rank would have said.
         text: Arc<str>,
     },
+    /// A request to a server did not bring what was asked for.
+    #[error("{url}: {}{what}", of_range(*range))]
+    Remote {
+        /// What was asked for, without user, password, tokens and signatures.
+        url: Arc<str>,
+        /// The bytes that were asked for: the first, and how many; `None` for requests that concern no bytes.
+        range: Option<(u64, u64)>,
+        /// What kind of failure it is.
+        kind: RemoteFailure,
+        /// What happened, in words, with the status of HTTP where there was one.
+        what: Arc<str>,
+    },
     /// The file that `event` should write to could not be opened.
     #[error("event: trace file {}: {}", path.display(), text(*errno))]
     Trace {
@@ -277,6 +327,7 @@ impl StorageError {
             StorageError::NoPlace { .. } => libc::EINVAL,
             StorageError::MemoryLimit { .. } | StorageError::NoMemory { .. } => libc::ENOMEM,
             StorageError::Refused { .. } => libc::EPERM,
+            StorageError::Remote { kind, .. } => kind.raw_os_error(),
         }
     }
 
@@ -313,6 +364,7 @@ impl StorageError {
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
             StorageError::OfRank { at, .. } => *at,
+            StorageError::Remote { range, .. } => range.map(|(at, _)| at),
             StorageError::Open { .. }
             | StorageError::NoMemory { .. }
             | StorageError::SyncLost { .. }
@@ -345,6 +397,7 @@ impl StorageError {
             | StorageError::NoMemory { .. }
             | StorageError::OfRank { .. }
             | StorageError::Injected { .. } => None,
+            StorageError::Remote { url, .. } => Some(Path::new(&**url)),
         }
     }
 }
@@ -386,4 +439,9 @@ pub(crate) fn held_end(at: u64, len: usize, most_len: impl FnOnce() -> u64) -> O
 /// The system's words for an `errno`.
 fn text(errno: i32) -> String {
     std::io::Error::from_raw_os_error(errno).to_string()
+}
+
+/// Which bytes, as the beginning of a sentence.
+fn of_range(range: Option<(u64, u64)>) -> String {
+    range.map_or(String::new(), |(at, len)| format!("{len} bytes at byte {at}: "))
 }

@@ -47,9 +47,10 @@ mod sync_level;
 mod syncs;
 pub mod temporary;
 mod tuning;
+pub mod url;
 pub mod whole;
 
-pub use error::{Op, StorageError, check_place};
+pub use error::{Op, RemoteFailure, StorageError, check_place};
 pub use lock::{FileWriter, Locking, MayWrite, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenedStorage, StorageOptions, open,
@@ -61,7 +62,7 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
+    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

@@ -6,7 +6,7 @@ use crate::neighbour::trusts_environment;
 use crate::sidecars::{InFolder, Sidecars};
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
-use crate::{StorageError, SyncLevel};
+use crate::{RemoteFailure, StorageError, SyncLevel, url};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -150,6 +150,9 @@ pub fn open_with_sidecars(
             &default
         }
     };
+    if url::is_url(path) {
+        return open_url(path, options);
+    }
     if spec.bottom() == Bottom::Memory {
         let memory = Arc::new(load(path, options.create)?);
         return Ok(OpenedStorage::of(spec.build_on(memory)?));
@@ -177,6 +180,21 @@ pub fn open_with_sidecars(
     }
     let storage = spec.build_on_file(&file)?;
     Ok(OpenedStorage { storage, sidecars: Some(Arc::new(sidecars)), lock, file: Some(file) })
+}
+
+/// The stack on what a URL leads to. Of layers there are only those that somebody names: what is remote has a cache of its own.
+fn open_url(path: &Path, options: &StorageOptions) -> Result<OpenedStorage, StorageError> {
+    if options.write || options.create != Create::MustExist {
+        return Err(StorageError::Remote {
+            url: url::shown(path),
+            range: None,
+            kind: RemoteFailure::ReadOnly,
+            what: "a remote file can only be read: write it to a disk and copy it there with `zonda copy`".into(),
+        });
+    }
+    let storage = url::open(path)?;
+    let spec = options.spec.clone().unwrap_or_else(Spec::file);
+    Ok(OpenedStorage::of(spec.build_on_url(storage, &url::shown(path))?))
 }
 
 /// A memory with the contents of the file, empty for a file that would be created.

@@ -3,6 +3,7 @@
 use crate::StorageError;
 use crate::tuning::{FILL_BLOCK_BYTES, FILL_LEAST_BYTES};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One range of a [`Storage::read_ranges`] call.
@@ -73,13 +74,23 @@ pub struct DeviceSpace {
     pub size: u64,
 }
 
+/// A storage that is read over a network: each request takes as long as a message there and back, however few bytes it asks for.
+///
+/// So who knows which ranges it will read says so for all of them together, before it reads the first.
+pub trait RemoteReads: Send + Sync + fmt::Debug {
+    /// Tells which ranges will be read soon, first what is wanted first, in bytes. All are asked for at the same time, joined or cut as
+    /// the network wants it; who reads one then waits for that one alone. What is behind the end, or already here, is left out.
+    /// What goes wrong is the error of the read.
+    fn will_read(&self, ranges: &[Range<u64>]);
+}
+
 /// A flat run of bytes, read and written by offset.
 ///
 /// All offsets and lengths are in bytes. Every method may be called from any number of threads at
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// A method has no default, but for `most_len`, `has_other_writers` and `read_unseen`: the compiler finds one that a layer forgets, which would otherwise
+/// A method has no default, but for `most_len`, `has_other_writers`, `remote` and `read_unseen`: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {
@@ -159,6 +170,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
         false
     }
 
+    /// What to tell of reads to come where the storage is behind a network; `None` where a read takes as long as a system call.
+    fn remote(&self) -> Option<&dyn RemoteReads> {
+        None
+    }
+
     /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
     ///
     /// # Errors
@@ -212,7 +228,7 @@ macro_rules! forward {
         $crate::forward! {
             $this => $to;
             read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
-            set_len, barrier, sync, invalidate, stamp
+            remote, set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -276,6 +292,12 @@ macro_rules! forward {
         fn most_len(&self) -> u64 {
             let $this = self;
             $to.most_len()
+        }
+    };
+    (@remote $this:ident => $to:expr) => {
+        fn remote(&self) -> Option<&dyn $crate::RemoteReads> {
+            let $this = self;
+            $to.remote()
         }
     };
     (@has_other_writers $this:ident => $to:expr) => {

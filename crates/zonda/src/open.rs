@@ -117,9 +117,20 @@ fn open_storage(
     share: bool,
     spec: Option<Spec>,
 ) -> Result<OpenedStorage> {
+    register_urls(path);
     let (sync, lock) = (SyncLevel::from_env(), Locking::Off);
     let options = zonda_storage::StorageOptions { write, create, sync, spec, share, lock };
     Ok(zonda_storage::open_with_sidecars(path, &options)?)
+}
+
+/// Says what opens URLs, where one is to be opened.
+fn register_urls(path: &Path) {
+    #[cfg(feature = "remote")]
+    if zonda_storage::url::is_url(path) {
+        zonda_remote::register();
+    }
+    #[cfg(not(feature = "remote"))]
+    let _ = path;
 }
 
 /// Keeps other writers away from an HDF5 file that is to be written. The reference has this code for
@@ -177,6 +188,7 @@ pub(crate) fn create_storage(
             share: options.share,
             lock: if is_hdf5 { Locking::from_env() } else { Locking::Off },
         };
+        register_urls(path);
         let opened = zonda_storage::open_with_sidecars(path, &storage);
         return Ok((opened.map_err(|error| exists(error.into()))?, true));
     };

@@ -190,7 +190,7 @@ impl<S: Storage> Count<S> {
 }
 
 impl<S: Storage> Storage for Count<S> {
-    forward! { this => this.inner; advise, rest, most_len, has_other_writers, stamp }
+    forward! { this => this.inner; advise, rest, most_len, has_other_writers, remote, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.note(Op::Read, 1, self.inner.read_at(at, buf), |n| *n)

@@ -198,7 +198,7 @@ impl<S: Storage> Direct<S> {
 impl<S: Storage> Storage for Direct<S> {
     forward! {
         this => this.inner;
-        advise, rest, len, most_len, has_other_writers, set_len, barrier, sync, invalidate, stamp
+        advise, rest, len, most_len, has_other_writers, remote, set_len, barrier, sync, invalidate, stamp
     }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {

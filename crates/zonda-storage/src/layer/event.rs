@@ -282,7 +282,7 @@ impl<S: Storage> Drop for Event<S> {
 }
 
 impl<S: Storage> Storage for Event<S> {
-    forward! { this => this.inner; advise, rest, most_len, has_other_writers, stamp }
+    forward! { this => this.inner; advise, rest, most_len, has_other_writers, remote, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let range = (at, buf.len() as u64);

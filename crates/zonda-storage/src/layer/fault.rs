@@ -232,7 +232,7 @@ fn page_cuts(at: u64, len: usize) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 impl<S: Storage> Storage for FaultLayer<S> {
-    forward! { this => this.inner; advise, rest, len, most_len, has_other_writers, invalidate, stamp }
+    forward! { this => this.inner; advise, rest, len, most_len, has_other_writers, remote, invalidate, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.check(Op::Read, at, buf.len() as u64)?;

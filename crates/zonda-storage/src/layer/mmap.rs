@@ -128,7 +128,7 @@ impl<S> Drop for Mmap<S> {
 impl<S: Storage> Storage for Mmap<S> {
     forward! {
         this => this.inner;
-        write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers, set_len, barrier, sync, stamp
+        write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers, remote, set_len, barrier, sync, stamp
     }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {

@@ -95,7 +95,7 @@ impl Drop for TraceProbe {
 }
 
 impl Storage for TraceProbe {
-    forward! { this => this.below; rest, most_len, has_other_writers, stamp }
+    forward! { this => this.below; rest, most_len, has_other_writers, remote, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.record(

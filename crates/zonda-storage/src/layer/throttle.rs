@@ -111,7 +111,7 @@ impl<S: Storage> Throttle<S> {
 }
 
 impl<S: Storage> Storage for Throttle<S> {
-    forward! { this => this.inner; advise, rest, len, most_len, has_other_writers, barrier, invalidate, stamp }
+    forward! { this => this.inner; advise, rest, len, most_len, has_other_writers, remote, barrier, invalidate, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.wait(buf.len());

@@ -361,6 +361,15 @@ impl Spec {
         self.build(Arc::clone(file) as Below, Some(file), opening, &mut Handles::default())
     }
 
+    /// Stacks the layers on what a URL leads to, which traces know by `name`.
+    pub(crate) fn build_on_url(
+        &self,
+        base: Arc<dyn Storage>,
+        name: &str,
+    ) -> Result<Arc<dyn Storage>, StorageError> {
+        self.build(base, None, layer::TracedOpening::of(Some(std::path::Path::new(name))), &mut Handles::default())
+    }
+
     /// Builds the stack, with a probe above each part of it where a trace is recorded.
     fn build(
         &self,

@@ -157,7 +157,7 @@ struct Full {
 impl Storage for Full {
     forward! {
         this => this.below;
-        read_at, read_ranges, write_at, fill_at, advise, rest, len, most_len, has_other_writers, set_len, barrier, sync, invalidate, stamp
+        read_at, read_ranges, write_at, fill_at, advise, rest, len, most_len, has_other_writers, remote, set_len, barrier, sync, invalidate, stamp
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {

@@ -33,7 +33,7 @@ impl Slow {
 impl Storage for Slow {
     forward! {
         this => this.below;
-        read_at, read_ranges, fill_at, advise, rest, len, most_len, has_other_writers, set_len, barrier, sync, invalidate, stamp
+        read_at, read_ranges, fill_at, advise, rest, len, most_len, has_other_writers, remote, set_len, barrier, sync, invalidate, stamp
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {

@@ -172,7 +172,7 @@ impl<S: Storage + 'static> AsyncCache<S> {
 }
 
 impl<S: Storage + 'static> Storage for AsyncCache<S> {
-    forward! { this => this.cache; advise, len, most_len, has_other_writers, set_len, invalidate, stamp }
+    forward! { this => this.cache; advise, len, most_len, has_other_writers, remote, set_len, invalidate, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let got = self.cache.read_at(at, buf)?;

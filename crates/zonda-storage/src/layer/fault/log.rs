@@ -169,7 +169,7 @@ impl<S: Storage> Log<S> {
 }
 
 impl<S: Storage> Storage for Log<S> {
-    forward! { this => this.inner; read_at, read_ranges, advise, rest, len, invalidate, stamp }
+    forward! { this => this.inner; read_at, read_ranges, advise, rest, len, remote, invalidate, stamp }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         self.change(

@@ -1,0 +1,40 @@
+//! Files behind HTTP and S3.
+//!
+//! From the bottom up:
+//!
+//! - [`url`]: what a name says, and how it is shown without its secrets.
+//! - [`objects`]: ranges of an object, whole objects, lists: the trait [`Objects`], and one backend for each way to a server.
+//! - [`file`]: one object as a [`Storage`](zonda_storage::Storage): ranges are planned, fetched in parallel, and kept for a while.
+//!
+//! [`register`] lets `zonda_storage` open URLs by all this. No thread, no socket and no certificate is there before the first URL is opened.
+#![deny(unsafe_code)]
+
+mod error;
+pub mod file;
+pub mod objects;
+pub mod url;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use error::RemoteError;
+pub use objects::{ObjectState, Objects, RangeRead};
+pub use url::RemoteUrl;
+
+use zonda_storage::{Storage, StorageError};
+
+/// Lets `zonda_storage` open URLs.
+pub fn register() {
+    zonda_storage::url::register(zonda_storage::url::UrlOpener { open, shown });
+}
+
+fn shown(name: &Path) -> Arc<str> {
+    RemoteUrl::shown_name(name)
+}
+
+/// Opens the object that a URL names.
+fn open(name: &Path) -> Result<Arc<dyn Storage>, StorageError> {
+    let url = RemoteUrl::parse_path(name)?;
+    let objects = objects::of_url(&url)?;
+    Ok(Arc::new(file::RemoteFile::open(objects, &url)?))
+}
