@@ -34,7 +34,9 @@ fn shown(name: &Path) -> Arc<str> {
 
 /// Opens the object that a URL names.
 fn open(name: &Path) -> Result<Arc<dyn Storage>, StorageError> {
-    let url = RemoteUrl::parse_path(name)?;
-    let objects = objects::of_url(&url)?;
+    let mut url = RemoteUrl::parse_path(name)?;
+    let (objects, key) = objects::of_url(&url)?;
+    // The file asks for the object by this path: it is the key of the backend, which S3 does not write as a URL does.
+    url.path = key;
     Ok(Arc::new(file::RemoteFile::open(objects, &url)?))
 }
