@@ -32,6 +32,7 @@ pub mod lock;
 pub mod neighbour;
 mod open;
 mod os;
+pub mod rc;
 mod sidecars;
 mod slab;
 pub mod spec;
@@ -62,7 +63,8 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
+    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
+    fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
