@@ -2,6 +2,7 @@
 
 mod http;
 mod memory;
+mod reading;
 
 use std::io::Read;
 use std::ops::Range;
@@ -54,7 +55,13 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`RemoteError`]. What is in `buf` is unspecified then.
-    fn get_range(&self, key: &str, at: u64, buf: &mut [u8], known: Option<&ObjectState>) -> Result<RangeRead, RemoteError>;
+    fn get_range(
+        &self,
+        key: &str,
+        at: u64,
+        buf: &mut [u8],
+        known: Option<&ObjectState>,
+    ) -> Result<RangeRead, RemoteError>;
 
     /// A whole object of at most `most` bytes.
     ///
@@ -73,7 +80,8 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// As [`Objects::put`]; a source that fails or has another length, after which there is no new object.
     fn put_from(&self, key: &str, len: u64, source: &mut dyn Read) -> Result<(), RemoteError> {
-        let bytes = read_source(len, source).map_err(|what| RemoteError::new(&self.shown(key), RemoteFailure::Broken, what))?;
+        let bytes = read_source(len, source)
+            .map_err(|what| RemoteError::new(&self.shown(key), RemoteFailure::Broken, what))?;
         self.put(key, &bytes)
     }
 
@@ -117,8 +125,18 @@ fn read_source(len: u64, source: &mut dyn Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let n = usize::try_from(len).map_err(|_| "it has more bytes than this machine can address")?;
     bytes.try_reserve_exact(n).map_err(|_| format!("no memory for {len} bytes"))?;
-    let n_read = source.take(len.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| format!("what is to be written cannot be read: {error}"))?;
-    if n_read as u64 != len { Err(format!("{len} bytes were to be written, and there are {}", if n_read as u64 > len { "more".into() } else { n_read.to_string() })) } else { Ok(bytes) }
+    let n_read = source
+        .take(len.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("what is to be written cannot be read: {error}"))?;
+    if n_read as u64 != len {
+        Err(format!(
+            "{len} bytes were to be written, and there are {}",
+            if n_read as u64 > len { "more".into() } else { n_read.to_string() }
+        ))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// The part of `range` that an object of `len` bytes has.
