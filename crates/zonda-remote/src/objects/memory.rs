@@ -11,10 +11,13 @@ use zonda_storage::RemoteFailure;
 use super::{ListedObject, ObjectState, Objects, RangeRead, within};
 use crate::RemoteError;
 
+/// Bytes, and which change made them.
+type Stored = (Arc<[u8]>, u64);
+
 /// Objects in memory.
 #[derive(Debug)]
 pub struct MemoryObjects {
-    objects: Mutex<BTreeMap<String, (Arc<[u8]>, u64)>>,
+    objects: Mutex<BTreeMap<String, Stored>>,
     /// How long each request takes.
     latency: Duration,
     n_changes: AtomicU64,

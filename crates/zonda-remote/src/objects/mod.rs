@@ -1,8 +1,10 @@
 //! Objects on a server: the trait, and its backends.
 
+mod folder;
 mod http;
 mod memory;
 mod reading;
+mod s3;
 
 use std::io::Read;
 use std::ops::Range;
@@ -10,8 +12,10 @@ use std::sync::Arc;
 
 use zonda_storage::RemoteFailure;
 
+pub use folder::FolderObjects;
 pub use http::HttpObjects;
 pub use memory::MemoryObjects;
+pub use s3::{S3Objects, is_s3};
 
 use crate::{RemoteError, RemoteUrl};
 
@@ -114,6 +118,10 @@ pub const DEFAULT_PARALLEL: usize = 8;
 /// # Errors
 /// [`RemoteError`] where a setting is wrong.
 pub fn of_url(url: &RemoteUrl) -> Result<(Arc<dyn Objects>, String), RemoteError> {
+    if is_s3(url) {
+        let (objects, key) = S3Objects::new(url)?;
+        return Ok((Arc::new(objects), key));
+    }
     Ok((Arc::new(HttpObjects::new(url)?), url.path.clone()))
 }
 

@@ -166,10 +166,11 @@ fn entry(text: &str, section: &str, key: &str) -> Option<String> {
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.split(']').next()) {
             is_in = name.split_whitespace().eq(section.split_whitespace());
-        } else if let Some((name, value)) = line.split_once('=').filter(|_| is_in) {
-            if name.trim().eq_ignore_ascii_case(key) && !value.trim().is_empty() {
-                found = Some(value.trim().to_owned());
-            }
+        } else if let Some((name, value)) = line.split_once('=').filter(|_| is_in)
+            && name.trim().eq_ignore_ascii_case(key)
+            && !value.trim().is_empty()
+        {
+            found = Some(value.trim().to_owned());
         }
     }
     found
@@ -179,15 +180,14 @@ fn entry(text: &str, section: &str, key: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Keys, region, endpoint.
+    type Found = (Option<String>, Option<String>, Option<String>);
+
     const CREDENTIALS: &str = "[default]\naws_access_key_id = D\naws_secret_access_key=DS\n# x\n[me]\nAWS_ACCESS_KEY_ID=M\naws_secret_access_key = M=S\naws_session_token= MT\n[half]\naws_access_key_id=H\n";
     const CONFIG: &str =
         "[default]\nregion = d-1\n[profile me]\nregion=m-1\nendpoint_url = http://here:1\n";
 
-    fn of(
-        url: &str,
-        rc: &str,
-        variables: &[(&str, &str)],
-    ) -> Result<(Option<String>, Option<String>, Option<String>), String> {
+    fn of(url: &str, rc: &str, variables: &[(&str, &str)]) -> Result<Found, String> {
         let variable = |name: &str| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };

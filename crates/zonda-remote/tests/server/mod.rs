@@ -69,7 +69,7 @@ pub fn serve(request: &Request, bytes: &[u8], tag: &str) -> Script {
     match request.range() {
         Some((first, _)) if first >= len => answer(
             "416 Range Not Satisfiable",
-            &[("Content-Length", "0"), ("Content-Range", &format!("bytes */{len}"))],
+            &[("Content-Length", "0"), ("Content-Range", &format!("bytes */{len}")), ("ETag", tag)],
             b"",
         ),
         Some((first, end)) => {
