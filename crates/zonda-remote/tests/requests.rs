@@ -232,6 +232,39 @@ fn an_object_without_bytes_is_one() {
     assert_eq!(objects.get_range(&url.path, 7, &mut [], Some(&read.state)).unwrap().got, 0);
 }
 
+/// The password of `.netrc` goes to a server that asks for it, and to no other: an entry may be for all of them.
+#[test]
+fn what_netrc_says_waits_until_a_server_asks() {
+    let server = Server::start(|request| {
+        if request.target == "/open" || request.header("authorization").is_some() {
+            serve(request, &object(1000), TAG)
+        } else {
+            answer(
+                "401 Who",
+                &[("Content-Length", "0"), ("WWW-Authenticate", "Basic realm=x")],
+                b"",
+            )
+        }
+    });
+    let (objects, url) = objects(&server.url("/open"), |settings| {
+        settings.user = Some(("me".into(), "pw".into()));
+        settings.user_waits = true;
+    });
+    let asked = || {
+        server
+            .requests()
+            .iter()
+            .map(|request| request.header("authorization").is_some())
+            .collect::<Vec<_>>()
+    };
+    read(&objects, &url, 0, 10);
+    assert_eq!(asked(), [false]);
+    let closed = RemoteUrl::parse(&server.url("/closed")).unwrap();
+    read(&objects, &closed, 0, 10);
+    read(&objects, &closed, 10, 10);
+    assert_eq!(asked(), [false, false, true, true]);
+}
+
 /// A forked child makes connections of its own: one that both write to would mix their requests.
 #[test]
 fn a_child_has_connections_of_its_own() {

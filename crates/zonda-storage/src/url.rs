@@ -4,7 +4,9 @@
 
 use crate::{RemoteFailure, Storage, StorageError};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use zonda_runtime::Settled;
 
 /// The protocols whose names are URLs.
 pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
@@ -18,11 +20,11 @@ pub struct UrlOpener {
     pub shown: fn(&Path) -> Arc<str>,
 }
 
-static OPENER: OnceLock<UrlOpener> = OnceLock::new();
+static OPENER: Settled<UrlOpener> = Settled::new();
 
 /// Says what opens URLs in this process. The first one stays.
 pub fn register(opener: UrlOpener) {
-    OPENER.get_or_init(|| opener);
+    OPENER.settle(opener);
 }
 
 /// A URL as messages, traces and inquiries may show it: without user, password, tokens and signatures.
@@ -64,10 +66,27 @@ mod tests {
 
     #[test]
     fn only_names_with_a_known_protocol_are_urls() {
-        for url in ["http://h/a.nc", "HTTPS://h", "s3://b/k#mode=bytes", "[bytes]https://h/x", "[a=1][b]s3://b/k"] {
+        for url in [
+            "http://h/a.nc",
+            "HTTPS://h",
+            "s3://b/k#mode=bytes",
+            "[bytes]https://h/x",
+            "[a=1][b]s3://b/k",
+        ] {
             assert!(is_url(Path::new(url)), "{url}");
         }
-        for path in ["a.nc", "/http://x", "http:/x", "http:", "file:///a", "dods://h", "[bytes", "[x]a.nc", "", "://"] {
+        for path in [
+            "a.nc",
+            "/http://x",
+            "http:/x",
+            "http:",
+            "file:///a",
+            "dods://h",
+            "[bytes",
+            "[x]a.nc",
+            "",
+            "://",
+        ] {
             assert!(!is_url(Path::new(path)), "{path}");
         }
     }

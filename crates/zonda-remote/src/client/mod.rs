@@ -13,6 +13,7 @@ mod tls;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http;
@@ -126,7 +127,7 @@ impl Client {
     }
 
     /// Runs attempts of a request that brings `len` bytes, until one succeeds or it is not worth trying another time.
-    pub(crate) fn repeat<T>(
+    pub(crate) fn persist<T>(
         &self,
         shown: &Arc<str>,
         len: u64,
@@ -205,8 +206,9 @@ impl Client {
                     .map_err(|what| Failure::of(RemoteFailure::Unusable, what))?
             };
             let hop = Request { target: target.clone(), ..request.clone() };
+            let is_asked = live.asks_user.load(Ordering::Relaxed);
             let begin = Instant::now();
-            let response = send(&live, &hop, is_own.then_some(who), attempt.deadline)?;
+            let response = send(&live, &hop, is_own.then_some(who), is_asked, attempt.deadline)?;
             let (parts, body) = response.into_parts();
             let status = parts.status.as_u16();
             self.tell(|| {
@@ -223,6 +225,10 @@ impl Client {
                 )
             });
             live.keep_cookies(&target, &parts.headers);
+            if status == 401 && live.settings.user.is_some() && !is_asked {
+                live.asks_user.store(true, Ordering::Relaxed);
+                continue;
+            }
             if !matches!(status, 301 | 302 | 303 | 307 | 308) {
                 check_encoding(&parts.headers).map_err(Failure::broken)?;
                 return Ok(Answer {
@@ -273,6 +279,7 @@ fn send(
     live: &Live,
     request: &Request<'_>,
     who: Option<&dyn Authorize>,
+    tells_user: bool,
     deadline: Instant,
 ) -> Result<http::Response<ureq::Body>, Failure> {
     let unusable = |_| {
@@ -291,7 +298,7 @@ fn send(
     headers.push(("accept-encoding", "identity".into()));
     let of_who = who.map(|who| who.headers(request)).unwrap_or_default();
     let is_signed = of_who.iter().any(|(name, _)| *name == "authorization");
-    if let (Some((user, password)), false) = (&live.settings.user, is_signed) {
+    if let (Some((user, password)), true) = (&live.settings.user, tells_user && !is_signed) {
         headers.push(("authorization", basic(user, password)));
     }
     headers.extend(of_who);

@@ -1,6 +1,7 @@
 //! The servers that this process speaks to: connections, cookies and the number of requests of each are shared by all of its files.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ureq::http::HeaderMap;
@@ -29,6 +30,8 @@ pub(crate) struct Live {
     pub(crate) agent: ureq::Agent,
     pub(crate) gate: Gate,
     cookies: Mutex<Cookies>,
+    /// The server asked for a user and a password.
+    pub(crate) asks_user: AtomicBool,
 }
 
 static SERVERS: Global<Vec<Arc<Live>>> = Global::new(Rank::Servers, Vec::new(), Vec::new);
@@ -109,6 +112,7 @@ impl Live {
             agent: ureq::Agent::with_parts(config, connect, NoResolver),
             gate: Gate::new(settings.connections),
             cookies: Mutex::ranked(Rank::Servers, cookies),
+            asks_user: AtomicBool::new(!settings.user_waits),
         })
     }
 

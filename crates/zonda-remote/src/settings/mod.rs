@@ -29,6 +29,8 @@ pub struct Settings {
     pub shown_server: String,
     /// User and password; secrets.
     pub user: Option<(String, String)>,
+    /// They are of `.netrc`: sent to a server that asks for them, and not before. An entry for all servers is known to none by that.
+    pub user_waits: bool,
     /// What requests go through.
     pub proxy: Option<Proxy>,
     /// Whether certificates have to be of somebody who is trusted.
@@ -98,6 +100,7 @@ impl Settings {
         Settings {
             shown_server: server.shown(),
             user: None,
+            user_waits: false,
             proxy: None,
             verify_peer: true,
             verify_host: true,
@@ -138,6 +141,7 @@ impl Settings {
         settings.take_user(&lookup, server);
         if let Some(user) = &url.user {
             settings.user = Some(user.clone());
+            settings.user_waits = false;
         }
         settings.proxy = proxy::choose(
             lookup
@@ -249,7 +253,9 @@ impl Settings {
                 server.bare_host(),
             )
         };
-        self.user = joined.or_else(apart).or_else(netrc);
+        self.user = joined.or_else(apart);
+        self.user_waits = self.user.is_none();
+        self.user = self.user.take().or_else(netrc);
     }
 
     /// How long a request for `len` bytes may take, with all of its repetitions.

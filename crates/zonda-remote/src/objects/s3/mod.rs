@@ -184,7 +184,7 @@ impl Place {
         most: u64,
     ) -> Result<(Answered, String), RemoteError> {
         let len = request.body.map_or(0, |body| body.len() as u64);
-        self.client.repeat(shown, len.max(most.min(1 << 20)), |attempt| {
+        self.client.persist(shown, len.max(most.min(1 << 20)), |attempt| {
             let mut answer = self.client.exchange(attempt, request, &self.signer)?;
             if !statuses.contains(&answer.status) {
                 return Err(moved.refuse(answer));

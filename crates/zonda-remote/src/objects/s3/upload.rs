@@ -126,7 +126,7 @@ impl Upload<'_> {
         let query = format!("uploadId={}", encoded(&self.id, false));
         let (_, text) = self.ask("POST", query, Some(body.as_bytes()), &[200])?;
         // The status comes before the work is done: what it came to is in the body.
-        if text.contains("<CompleteMultipartUploadResult") {
+        if xml::is_completion(&text) {
             return Ok(());
         }
         let (code, _) = xml::error(&text);
