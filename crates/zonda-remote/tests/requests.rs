@@ -118,6 +118,8 @@ fn what_is_sent_says_who_we_are_and_asks_for_bytes_as_they_are() {
     assert!(request.header("user-agent").unwrap().starts_with("zonda/"));
     assert_eq!(request.header("host"), Some(server.address.to_string().as_str()));
     assert_eq!(&*objects.shown(&url.path), server.url("/a%20b/%C3%A4"));
+    let shown = format!("{objects:?} {url:?} {:?}", hasty(&url));
+    assert!(!shown.contains("p@ss") && !shown.contains("x=1"), "{shown}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::RemoteFailure;
 
 use crate::RemoteError;
@@ -63,8 +64,8 @@ impl Failure {
     }
 }
 
-/// What is asked of a server.
-#[derive(Debug, Clone)]
+/// What is asked of a server; its headers may have secrets.
+#[derive(Clone)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     pub(crate) target: Target,
@@ -107,6 +108,8 @@ impl Authorize for ByPassword {
 pub(crate) struct Client {
     pub(crate) server: ServerName,
     pub(crate) settings: Arc<Settings>,
+    /// What is set for the place that the last redirect led to. Only tried: nobody waits for it.
+    elsewhere: Mutex<Option<(Target, Arc<Settings>)>>,
 }
 
 /// One attempt of a request: when it has to be over.
@@ -117,7 +120,11 @@ pub(crate) struct Attempt {
 
 impl Client {
     pub(crate) fn new(server: ServerName, settings: Settings) -> Client {
-        Client { server, settings: Arc::new(settings) }
+        Client {
+            server,
+            settings: Arc::new(settings),
+            elsewhere: Mutex::ranked(Rank::Servers, None),
+        }
     }
 
     /// How many requests are worth running at once.
@@ -198,11 +205,8 @@ impl Client {
             let live = if is_own {
                 Arc::clone(&attempt.live)
             } else {
-                let settings = self
-                    .settings
-                    .of_redirect(&target.server, &target.path)
-                    .map_err(|what| Failure::of(RemoteFailure::Unusable, what))?;
-                servers::live(&target.server, &Arc::new(settings))
+                self.of_elsewhere(&target)
+                    .and_then(|settings| servers::live(&target.server, &settings))
                     .map_err(|what| Failure::of(RemoteFailure::Unusable, what))?
             };
             let hop = Request { target: target.clone(), ..request.clone() };
@@ -262,6 +266,21 @@ impl Client {
                 ))
             })?;
         }
+    }
+
+    /// What is set for a place that a redirect led to.
+    fn of_elsewhere(&self, target: &Target) -> Result<Arc<Settings>, String> {
+        let is_it = |kept: &Target| (&kept.server, &kept.path) == (&target.server, &target.path);
+        if let Some(kept) = self.elsewhere.try_lock()
+            && let Some((_, settings)) = kept.as_ref().filter(|(kept, _)| is_it(kept))
+        {
+            return Ok(Arc::clone(settings));
+        }
+        let settings = Arc::new(self.settings.of_redirect(&target.server, &target.path)?);
+        if let Some(mut kept) = self.elsewhere.try_lock() {
+            *kept = Some((target.clone(), Arc::clone(&settings)));
+        }
+        Ok(settings)
     }
 
     /// One line on standard error, where a setting wants it (`HTTP.VERBOSE`).

@@ -46,7 +46,7 @@ pub(super) fn put_from(
             })?;
             Ok(id)
         })
-        .map(|id| (id, Arc::clone(&objects.place.lock())))?;
+        .map(|id| (id, objects.place()))?;
     let upload = Upload { place: &place, shown: &shown, key, id };
     let done = upload.send(len, source).and_then(|tags| upload.complete(&tags));
     if done.is_err() {
