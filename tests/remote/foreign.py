@@ -1,0 +1,6 @@
+def all_of(bench):
+    pass
+
+
+def secrets_of(bench):
+    pass
