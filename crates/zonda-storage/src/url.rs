@@ -64,10 +64,27 @@ mod tests {
 
     #[test]
     fn only_names_with_a_known_protocol_are_urls() {
-        for url in ["http://h/a.nc", "HTTPS://h", "s3://b/k#mode=bytes", "[bytes]https://h/x", "[a=1][b]s3://b/k"] {
+        for url in [
+            "http://h/a.nc",
+            "HTTPS://h",
+            "s3://b/k#mode=bytes",
+            "[bytes]https://h/x",
+            "[a=1][b]s3://b/k",
+        ] {
             assert!(is_url(Path::new(url)), "{url}");
         }
-        for path in ["a.nc", "/http://x", "http:/x", "http:", "file:///a", "dods://h", "[bytes", "[x]a.nc", "", "://"] {
+        for path in [
+            "a.nc",
+            "/http://x",
+            "http:/x",
+            "http:",
+            "file:///a",
+            "dods://h",
+            "[bytes",
+            "[x]a.nc",
+            "",
+            "://",
+        ] {
             assert!(!is_url(Path::new(path)), "{path}");
         }
     }
