@@ -101,9 +101,10 @@ class Bench:
         if peer == "gdal":
             if not rig.tool("gdalinfo") or op == "all":
                 return None
-            source = "NETCDF:/vsicurl/%s" % url if classic else 'HDF5:"/vsicurl/%s"' % url
+            # Its netCDF driver reads classic files by page faults; HDF5 files it reads faster by its HDF5 driver.
+            source = ("NETCDF" if classic else "HDF5") + ':"/vsicurl/%s"' % url
             if op == "header":
-                return ["gdalinfo", source]
+                return ["gdalinfo", "--config", "GDAL_SKIP", "" if classic else "netCDF", "/vsicurl/%s" % url]
             return ["gdal_translate", "-q", "-of", "MEM", source + (":" if classic else "://") + var, "none"]
         if not ranges:
             return None
