@@ -11,6 +11,7 @@ programs  ncdump and nccopy of the distribution, NCO, CDO, GDAL and netCDF4-pyth
 refused   wrong and missing passwords, secrets, certificates, objects and servers: an error that names the URL, and no value
 secrets   users, passwords, secrets and signatures are in no output, trace or inquiry, and go to no other host
 local     programs with local files open no socket and no certificate
+fork      a forked child has connections of its own; threads share the limit of them
 hostile   servers that break their word, through the C interface: an error, fill in the caller's memory, bounded time and memory
 guide     the examples of docs/remote.md
 """
@@ -27,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parent))
 import rig  # noqa: E402
 import foreign  # noqa: E402
+import forked  # noqa: E402
 import guide  # noqa: E402
 import hostile  # noqa: E402
 import lines  # noqa: E402
@@ -206,6 +208,10 @@ def no_socket(bench, strace, program, words, name):
         raise Wrong("%s does: %s" % (program, found[0].strip()))
 
 
+def forks(bench):
+    forked.all_of(bench)
+
+
 def hostile_servers(bench):
     hostile.all_of(bench)
 
@@ -215,7 +221,7 @@ def guided(bench):
 
 
 PARTS = {"line": (rig.QUICK, line), "files": (rig.QUICK, files), "programs": (rig.FULL, programs), "refused": (rig.QUICK, refused), "secrets": (rig.QUICK, secrets),
-         "local": (rig.QUICK, local), "hostile": (rig.FULL, hostile_servers), "guide": (rig.FULL, guided)}  # fmt: skip
+         "local": (rig.QUICK, local), "fork": (rig.QUICK, forks), "hostile": (rig.FULL, hostile_servers), "guide": (rig.FULL, guided)}  # fmt: skip
 
 
 def main():
