@@ -119,7 +119,8 @@ impl ProcessSummary {
             EventKind::QueueExecute => self.queue.executed.add(event),
             EventKind::QueueBytes => self.charts.queue_bytes.add(event.begin_ns, event.offset),
             EventKind::QueueJobs => self.charts.queue_jobs.add(event.begin_ns, event.offset),
-            EventKind::ChunkRead
+            EventKind::Request
+            | EventKind::ChunkRead
             | EventKind::ChunkDecode
             | EventKind::ChunkEncode
             | EventKind::ChunkWrite
