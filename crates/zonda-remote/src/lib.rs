@@ -21,6 +21,7 @@ pub use error::RemoteError;
 pub use objects::{ObjectState, Objects, RangeRead};
 pub use url::RemoteUrl;
 
+use zonda_storage::url::RemoteSettings;
 use zonda_storage::{Storage, StorageError};
 
 /// Lets `zonda_storage` open URLs.
@@ -33,8 +34,10 @@ fn shown(name: &Path) -> Arc<str> {
 }
 
 /// Opens the object that a URL names.
-fn open(name: &Path) -> Result<Arc<dyn Storage>, StorageError> {
-    let url = RemoteUrl::parse_path(name)?;
+fn open(name: &Path, settings: &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError> {
+    let mut url = RemoteUrl::parse_path(name)?;
+    // The last one counts.
+    url.settings.extend(settings.0.iter().cloned());
     let objects = objects::of_url(&url)?;
     Ok(Arc::new(file::RemoteFile::open(objects, &url)?))
 }
