@@ -13,6 +13,7 @@ mod fork;
 mod memory;
 mod names;
 mod object_storage;
+mod ranges;
 mod objects;
 mod rules;
 mod tuning;
