@@ -69,9 +69,11 @@ fn random_reads_of_threads_give_what_is_there() {
                     let len = random.usize(0..most);
                     let end = (at + len).min(content.len());
                     if random.bool() {
-                        let starts: Vec<u64> = std::iter::repeat_with(|| random.u64(0..3_000_000)).take(5).collect();
+                        let starts: Vec<u64> =
+                            std::iter::repeat_with(|| random.u64(0..3_000_000)).take(5).collect();
                         let long = random.u64(0..100_000);
-                        let ranges: Vec<Range<u64>> = starts.into_iter().map(|from| from..from + long).collect();
+                        let ranges: Vec<Range<u64>> =
+                            starts.into_iter().map(|from| from..from + long).collect();
                         tell(file, &ranges);
                     }
                     let mut buf = vec![0; len];
@@ -136,7 +138,11 @@ fn a_whole_object_in_large_reads_costs_its_bytes() {
     assert_eq!(got, content);
     assert_eq!(total(&objects.take_asked()), content.len() as u64 - HEAD);
     let (mut a, mut b, mut c) = (vec![0; 3000], vec![0; 70_000], vec![0; 5]);
-    let mut ranges = [ReadRange::new(29_999_000, &mut a), ReadRange::new(500_000, &mut b), ReadRange::new(40_000_000, &mut c)];
+    let mut ranges = [
+        ReadRange::new(29_999_000, &mut a),
+        ReadRange::new(500_000, &mut b),
+        ReadRange::new(40_000_000, &mut c),
+    ];
     file.read_ranges(&mut ranges).unwrap();
     assert_eq!(ranges.map(|range| range.got), [1000, 70_000, 0]);
     assert_eq!(a[..1000], content[29_999_000..]);
@@ -163,13 +169,19 @@ fn an_object_that_was_replaced_is_an_error_and_never_a_mixture() {
     file.read_at(1_000_000, &mut [0; 10]).unwrap();
     objects.put("key", &bytes(2_000_001)).unwrap();
     let error = file.read_at(1_900_000, &mut [0; 10]).unwrap_err();
-    assert!(matches!(&error, StorageError::Remote { kind: RemoteFailure::Broken, range: Some(_), .. }), "{error}");
+    assert!(
+        matches!(&error, StorageError::Remote { kind: RemoteFailure::Broken, range: Some(_), .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("changed"), "{error}");
     let mut buf = [0; 10];
     file.read_at(1_000_000, &mut buf).unwrap();
     assert_eq!(buf, content[1_000_000..1_000_010], "what is here is of the object that was opened");
     objects.delete("key").unwrap();
-    assert_eq!(file.read_at(1_500_000, &mut buf).unwrap_err().raw_os_error(), RemoteFailure::NotFound.raw_os_error());
+    assert_eq!(
+        file.read_at(1_500_000, &mut buf).unwrap_err().raw_os_error(),
+        RemoteFailure::NotFound.raw_os_error()
+    );
 }
 
 /// Fails some requests, by number; the first is 0.
@@ -183,7 +195,13 @@ struct Failing {
 }
 
 impl Objects for Failing {
-    fn get_range(&self, key: &str, at: u64, buf: &mut [u8], known: Option<&ObjectState>) -> Result<RangeRead, RemoteError> {
+    fn get_range(
+        &self,
+        key: &str,
+        at: u64,
+        buf: &mut [u8],
+        known: Option<&ObjectState>,
+    ) -> Result<RangeRead, RemoteError> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let read = self.inner.get_range(key, at, buf, known)?;
         if !(self.fails)(number) {
@@ -192,7 +210,10 @@ impl Objects for Failing {
         buf.fill(0xee);
         match self.is_short {
             true => Ok(RangeRead { got: read.got / 2, ..read }),
-            false => Err(RemoteError::new(&self.shown(key), RemoteFailure::TimedOut, "nothing came").of_range(at, buf.len() as u64)),
+            false => {
+                Err(RemoteError::new(&self.shown(key), RemoteFailure::TimedOut, "nothing came")
+                    .of_range(at, buf.len() as u64))
+            }
         }
     }
 
@@ -221,7 +242,12 @@ impl Objects for Failing {
 fn a_request_that_fails_is_an_error_of_its_reads_alone_and_is_made_again() {
     let content = bytes(6_000_000);
     for is_short in [false, true] {
-        let failing = Failing { inner: memory(&content, Duration::ZERO), number: 0.into(), fails: |n| n % 3 == 2, is_short };
+        let failing = Failing {
+            inner: memory(&content, Duration::ZERO),
+            number: 0.into(),
+            fails: |n| n % 3 == 2,
+            is_short,
+        };
         let file = RemoteFile::open_key(Arc::new(failing), "key").unwrap();
         let mut random = fastrand::Rng::with_seed(5);
         let (mut n_failed, mut n_good) = (0, 0);
@@ -244,8 +270,16 @@ fn a_request_that_fails_is_an_error_of_its_reads_alone_and_is_made_again() {
         }
         assert!(n_failed > 5 && n_good > 50, "{n_failed} {n_good}");
     }
-    let failing = Failing { inner: memory(&content, Duration::ZERO), number: 0.into(), fails: |_| true, is_short: true };
-    assert!(RemoteFile::open_key(Arc::new(failing), "key").is_err(), "a head that is cut is no file");
+    let failing = Failing {
+        inner: memory(&content, Duration::ZERO),
+        number: 0.into(),
+        fails: |_| true,
+        is_short: true,
+    };
+    assert!(
+        RemoteFile::open_key(Arc::new(failing), "key").is_err(),
+        "a head that is cut is no file"
+    );
 }
 
 #[test]
@@ -256,7 +290,10 @@ fn what_is_kept_is_bounded_however_much_was_told() {
     let all: Vec<Range<u64>> = (0..150).map(|i| i * 1_000_000..(i + 1) * 1_000_000).collect();
     tell(&file, &all);
     std::thread::sleep(Duration::from_millis(300));
-    assert!(total(&objects.take_asked()) <= 64 << 20, "no more than there is room for is asked for before it is read");
+    assert!(
+        total(&objects.take_asked()) <= 64 << 20,
+        "no more than there is room for is asked for before it is read"
+    );
     let mut buf = vec![0; 1_000_000];
     for i in (0..150).rev() {
         file.read_at(i * 1_000_000, &mut buf).unwrap();

@@ -62,7 +62,8 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
+    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
+    fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

@@ -87,7 +87,10 @@ impl Extents {
     /// Adds a range that no extent has a part of, to be asked for. `unread` bytes of it were told to be read.
     pub(super) fn add(&mut self, range: Range<u64>, unread: u64) {
         self.clock += 1;
-        self.map.insert(range.start, Extent { end: range.end, state: ExtentState::Waiting, unread, used: self.clock });
+        self.map.insert(
+            range.start,
+            Extent { end: range.end, state: ExtentState::Waiting, unread, used: self.clock },
+        );
         self.queue.push_back(range.start);
     }
 
@@ -113,7 +116,9 @@ impl Extents {
     /// may be held.
     pub(super) fn begin_next(&mut self, room: u64) -> Option<Range<u64>> {
         while let Some(&start) = self.queue.front() {
-            let Some(extent) = self.map.get(&start).filter(|extent| matches!(extent.state, ExtentState::Waiting)) else {
+            let Some(extent) =
+                self.map.get(&start).filter(|extent| matches!(extent.state, ExtentState::Waiting))
+            else {
                 self.queue.pop_front();
                 continue;
             };
@@ -133,7 +138,9 @@ impl Extents {
             Some(extent) if matches!(extent.state, ExtentState::Waiting) => {
                 extent.state = ExtentState::Coming;
                 self.held += extent.end - start;
-                if let Some(place) = self.queue.iter().take(FIRST_PLACES).position(|&other| other == start) {
+                if let Some(place) =
+                    self.queue.iter().take(FIRST_PLACES).position(|&other| other == start)
+                {
                     self.queue.remove(place);
                 }
                 true
@@ -146,7 +153,11 @@ impl Extents {
     pub(super) fn end(&mut self, start: u64, result: Result<Vec<u8>, RemoteError>) {
         self.clock += 1;
         let clock = self.clock;
-        let Some(extent) = self.map.get_mut(&start).filter(|extent| matches!(extent.state, ExtentState::Coming)) else { return };
+        let Some(extent) =
+            self.map.get_mut(&start).filter(|extent| matches!(extent.state, ExtentState::Coming))
+        else {
+            return;
+        };
         extent.used = clock;
         match result {
             Ok(bytes) => extent.state = ExtentState::Here(Arc::new(bytes)),
@@ -181,7 +192,8 @@ impl Extents {
 
     /// Removes an extent that failed, so that the next read asks again.
     pub(super) fn remove_failed(&mut self, start: u64) {
-        if self.map.get(&start).is_some_and(|extent| matches!(extent.state, ExtentState::Failed(_))) {
+        if self.map.get(&start).is_some_and(|extent| matches!(extent.state, ExtentState::Failed(_)))
+        {
             self.map.remove(&start);
         }
     }
@@ -193,8 +205,15 @@ impl Extents {
         if self.held <= most {
             return 0;
         }
-        let is_free = |extent: &&Extent| matches!(extent.state, ExtentState::Here(_)) && (all || extent.unread == 0);
-        let mut free: Vec<(u64, u64)> = self.map.iter().filter(|(_, extent)| is_free(extent)).map(|(&start, extent)| (extent.used, start)).collect();
+        let is_free = |extent: &&Extent| {
+            matches!(extent.state, ExtentState::Here(_)) && (all || extent.unread == 0)
+        };
+        let mut free: Vec<(u64, u64)> = self
+            .map
+            .iter()
+            .filter(|(_, extent)| is_free(extent))
+            .map(|(&start, extent)| (extent.used, start))
+            .collect();
         free.sort_unstable();
         for (_, start) in free {
             if self.held <= most {
@@ -209,7 +228,11 @@ impl Extents {
 
     /// When what could go was used last.
     pub(super) fn least_useful(&self) -> Option<u64> {
-        self.map.values().filter(|extent| matches!(extent.state, ExtentState::Here(_)) && extent.unread == 0).map(|extent| extent.used).min()
+        self.map
+            .values()
+            .filter(|extent| matches!(extent.state, ExtentState::Here(_)) && extent.unread == 0)
+            .map(|extent| extent.used)
+            .min()
     }
 
     /// In a forked child no thread of the parent asks for anything: what came waits again.
@@ -262,7 +285,11 @@ mod tests {
         assert_eq!(extents.shrink(20, false), 10);
         assert_eq!(missing(&extents, 0..30), [20..30], "the one that was read lately stays");
         assert_eq!(extents.shrink(0, false), 10);
-        assert_eq!(missing(&extents, 0..30), [10..30], "nobody has read the first, of which it was told");
+        assert_eq!(
+            missing(&extents, 0..30),
+            [10..30],
+            "nobody has read the first, of which it was told"
+        );
         assert!(!extents.read(0, 9) && extents.read(0, 1), "now it may go");
         assert_eq!(extents.shrink(0, false), 10);
         assert_eq!(extents.held(), 0);
@@ -279,7 +306,9 @@ mod tests {
         assert!(!extents.begin(10));
         let error = RemoteError::new(&"x".into(), zonda_storage::RemoteFailure::Broken, "no");
         extents.end(0, Err(error));
-        assert!(matches!(extents.find(5), Found::In(range, ExtentState::Failed(_)) if range == (0..10)));
+        assert!(
+            matches!(extents.find(5), Found::In(range, ExtentState::Failed(_)) if range == (0..10))
+        );
         extents.remove_failed(0);
         assert_eq!(missing(&extents, 0..20), [0..10]);
         assert_eq!(extents.held(), 10);

@@ -17,11 +17,13 @@ use zonda_runtime::{Pool, fork};
 use zonda_storage::RemoteFailure;
 use zonda_trace::{Args, EventKind};
 
+use super::disk::{DiskCache, ObjectParts};
 use super::extents::{ExtentState, Extents, Found};
 use super::plan::{Plan, PlanTerms, plan};
 use super::speed::Speed;
 use super::tuning::{
-    AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART,
+    AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_FETCH_THREADS,
+    MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART,
 };
 use crate::RemoteError;
 use crate::objects::{ObjectState, Objects};
@@ -41,6 +43,8 @@ pub(super) struct Fetcher {
     /// Bytes at the beginning that are elsewhere.
     head: u64,
     speed: Speed,
+    /// What earlier openings and other processes have left.
+    disk: Option<ObjectParts>,
     work: Mutex<Work>,
     /// Rung when an extent is here, or failed.
     arrived: Condvar,
@@ -70,9 +74,19 @@ struct Work {
 }
 
 impl Fetcher {
-    pub(super) fn new(objects: Arc<dyn Objects>, key: String, state: ObjectState, head: u64, took: Duration, trace: u32) -> Arc<Fetcher> {
+    pub(super) fn new(
+        objects: Arc<dyn Objects>,
+        key: String,
+        state: ObjectState,
+        head: u64,
+        took: Duration,
+        trace: u32,
+    ) -> Arc<Fetcher> {
         let speed = Speed::new();
         speed.note(head, took);
+        // All that tells the object from others, also what messages do not show.
+        let disk = DiskCache::of_environment()
+            .and_then(|cache| cache.object(&objects.shown(""), &key, &state));
         let work = Work {
             extents: Extents::default(),
             n_workers: 0,
@@ -90,6 +104,7 @@ impl Fetcher {
             state,
             head,
             speed,
+            disk,
             work: Mutex::ranked(Rank::Storage, work),
             arrived: Condvar::new(),
             is_closed: AtomicBool::new(false),
@@ -133,7 +148,11 @@ impl Fetcher {
 
     /// Has ranges asked for that will be read soon.
     pub(super) fn will_read(self: &Arc<Self>, ranges: &[Range<u64>]) {
-        let wanted: Vec<Range<u64>> = ranges.iter().map(|range| range.start.max(self.head)..range.end.min(self.state.len)).filter(|range| range.start < range.end).collect();
+        let wanted: Vec<Range<u64>> = ranges
+            .iter()
+            .map(|range| range.start.max(self.head)..range.end.min(self.state.len))
+            .filter(|range| range.start < range.end)
+            .collect();
         if wanted.is_empty() {
             return;
         }
@@ -173,7 +192,11 @@ impl Fetcher {
                 work.extents.end(start, result);
                 self.arrived.notify_all();
             }
-            let next = if self.is_closed.load(Ordering::Relaxed) { None } else { work.next(Fetcher::room()) };
+            let next = if self.is_closed.load(Ordering::Relaxed) {
+                None
+            } else {
+                work.next(Fetcher::room())
+            };
             work.account();
             let Some(range) = next else {
                 work.n_workers = work.n_workers.saturating_sub(1);
@@ -185,23 +208,52 @@ impl Fetcher {
         }
     }
 
-    /// One request for a range of the object.
+    /// The bytes of a range: from the disk, else by one request.
     fn request(&self, range: &Range<u64>) -> Result<Vec<u8>, RemoteError> {
+        if let Some(bytes) = self.disk.as_ref().and_then(|parts| parts.get(range)) {
+            return Ok(bytes);
+        }
+        let bytes = self.ask(range)?;
+        if let Some(parts) = &self.disk {
+            parts.put(range, &bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// One request for a range of the object.
+    fn ask(&self, range: &Range<u64>) -> Result<Vec<u8>, RemoteError> {
         let len = range.end - range.start;
-        let failed = |kind, what: &str| RemoteError::new(&self.shown(), kind, what).of_range(range.start, len);
+        let failed = |kind, what: &str| {
+            RemoteError::new(&self.shown(), kind, what).of_range(range.start, len)
+        };
         let mut bytes = Vec::new();
         let n = usize::try_from(len).ok().filter(|&n| bytes.try_reserve_exact(n).is_ok());
-        let Some(n) = n else { return Err(failed(RemoteFailure::NoMemory, "there is no memory for them")) };
+        let Some(n) = n else {
+            return Err(failed(RemoteFailure::NoMemory, "there is no memory for them"));
+        };
         bytes.resize(n, 0);
         let (begin, event) = (Instant::now(), zonda_trace::start());
         // A panic here would leave others waiting for ever.
-        let got = catch_unwind(AssertUnwindSafe(|| self.objects.get_range(&self.key, range.start, &mut bytes, Some(&self.state))));
-        let got = got.unwrap_or_else(|_| Err(failed(RemoteFailure::Broken, "an error of this library ended the request")));
+        let got = catch_unwind(AssertUnwindSafe(|| {
+            self.objects.get_range(&self.key, range.start, &mut bytes, Some(&self.state))
+        }));
+        let got = got.unwrap_or_else(|_| {
+            Err(failed(RemoteFailure::Broken, "an error of this library ended the request"))
+        });
         let code = got.as_ref().map_or_else(|error| error.kind.raw_os_error(), |_| 0);
-        zonda_trace::span_since(event, EventKind::Request, || Args { file: self.trace, offset: range.start, bytes: len, code, ..Args::default() });
+        zonda_trace::span_since(event, EventKind::Request, || Args {
+            file: self.trace,
+            offset: range.start,
+            bytes: len,
+            code,
+            ..Args::default()
+        });
         let got = got?;
         if got.got != n {
-            return Err(failed(RemoteFailure::Broken, "fewer bytes came than the object has there"));
+            return Err(failed(
+                RemoteFailure::Broken,
+                "fewer bytes came than the object has there",
+            ));
         }
         self.speed.note(len, begin.elapsed());
         Ok(bytes)
@@ -224,11 +276,22 @@ impl Fetcher {
                     let is_done = work.extents.read(range.start, n as u64);
                     let waits = work.extents.n_waiting() > 0 && work.n_workers < MOST_REQUESTS;
                     // Only then is there more room than before.
-                    if is_done && waits { self.pump(work) } else { drop(work) }
+                    if is_done && waits {
+                        self.pump(work)
+                    } else {
+                        drop(work)
+                    }
                     let from = usize::try_from(pos - range.start).unwrap_or(usize::MAX);
                     let (now, later) = rest.split_at_mut(n);
                     let part = bytes.get(from..).and_then(|bytes| bytes.get(..n));
-                    let part = part.ok_or_else(|| RemoteError::new(&self.shown(), RemoteFailure::Broken, "an extent is shorter than its range").of_range(pos, n as u64))?;
+                    let part = part.ok_or_else(|| {
+                        RemoteError::new(
+                            &self.shown(),
+                            RemoteFailure::Broken,
+                            "an extent is shorter than its range",
+                        )
+                        .of_range(pos, n as u64)
+                    })?;
                     now.copy_from_slice(part);
                     (pos, rest) = (pos + n as u64, later);
                     work = self.lock();
@@ -264,8 +327,11 @@ impl Work {
         for range in wanted {
             self.extents.missing(range.clone(), &mut missing);
         }
-        self.wanted = missing.iter().fold(self.wanted, |sum, range| sum.saturating_add(range.end - range.start));
-        let waste = (self.wanted / WASTE_PART).saturating_add(WASTE_BYTES).saturating_sub(self.wasted);
+        self.wanted = missing
+            .iter()
+            .fold(self.wanted, |sum, range| sum.saturating_add(range.end - range.start));
+        let waste =
+            (self.wanted / WASTE_PART).saturating_add(WASTE_BYTES).saturating_sub(self.wasted);
         let Plan { requests, wasted } = plan(&missing, PlanTerms { gap, waste });
         self.wasted = self.wasted.saturating_add(wasted);
         let mut sorted = missing;
@@ -334,7 +400,9 @@ impl Work {
     /// The next extent to be asked for, with room made for it.
     fn next(&mut self, room: u64) -> Option<Range<u64>> {
         self.extents.begin_next(room).or_else(|| {
-            (self.extents.n_waiting() > 0 && self.extents.shrink(room / 2, false) > 0).then(|| self.extents.begin_next(room)).flatten()
+            (self.extents.n_waiting() > 0 && self.extents.shrink(room / 2, false) > 0)
+                .then(|| self.extents.begin_next(room))
+                .flatten()
         })
     }
 

@@ -5,8 +5,10 @@
 //! | `plan` | from ranges that are wanted to requests |
 //! | `extents` | which bytes are here, come, or are to be asked for |
 //! | `fetch` | who asks for them, who waits for them, how much is kept |
+//! | `disk` | what was fetched, for later openings and other processes |
 //! | `speed` | how fast the way to the server is |
 
+mod disk;
 mod extents;
 mod fetch;
 mod plan;
@@ -19,7 +21,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zonda_storage::{Advice, Op, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange};
+use zonda_storage::{
+    Advice, Op, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
+};
 use zonda_trace::{Args, EventKind};
 
 use crate::objects::{Objects, RangeRead};
@@ -51,13 +55,23 @@ impl RemoteFile {
     /// # Errors
     /// [`RemoteError`].
     pub fn open_key(objects: Arc<dyn Objects>, key: &str) -> Result<RemoteFile, RemoteError> {
-        let trace = if zonda_trace::on() { zonda_trace::file(std::path::Path::new(&*objects.shown(key))) } else { 0 };
+        let trace = if zonda_trace::on() {
+            zonda_trace::file(std::path::Path::new(&*objects.shown(key)))
+        } else {
+            0
+        };
         let mut head = vec![0; tuning::HEAD_BYTES];
         let (begin, event) = (Instant::now(), zonda_trace::start());
         let RangeRead { got, state, whole } = objects.get_range(key, 0, &mut head, None)?;
         let bytes = whole.as_ref().map_or(got, Vec::len) as u64;
-        zonda_trace::span_since(event, EventKind::Request, || Args { file: trace, bytes, ..Args::default() });
-        let broken = |what: &str| RemoteError::new(&objects.shown(key), zonda_storage::RemoteFailure::Broken, what);
+        zonda_trace::span_since(event, EventKind::Request, || Args {
+            file: trace,
+            bytes,
+            ..Args::default()
+        });
+        let broken = |what: &str| {
+            RemoteError::new(&objects.shown(key), zonda_storage::RemoteFailure::Broken, what)
+        };
         let head = match whole {
             Some(whole) => whole,
             None => {
@@ -71,7 +85,14 @@ impl RemoteFile {
         }
         // What the connection took is no part of the latency of later requests.
         let took = begin.elapsed() / 2;
-        let fetcher = Fetcher::new(objects, key.to_owned(), state, len, took.max(Duration::from_micros(1)), trace);
+        let fetcher = Fetcher::new(
+            objects,
+            key.to_owned(),
+            state,
+            len,
+            took.max(Duration::from_micros(1)),
+            trace,
+        );
         Ok(RemoteFile { head, fetcher })
     }
 
@@ -112,7 +133,10 @@ impl Storage for RemoteFile {
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
         if ranges.len() > 1 {
-            let wanted: Vec<Range<u64>> = ranges.iter().map(|range| range.at..range.at.saturating_add(range.buf.len() as u64)).collect();
+            let wanted: Vec<Range<u64>> = ranges
+                .iter()
+                .map(|range| range.at..range.at.saturating_add(range.buf.len() as u64))
+                .collect();
             self.fetcher.will_read(&wanted);
         }
         for range in ranges {

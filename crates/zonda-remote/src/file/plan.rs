@@ -35,7 +35,8 @@ pub(super) fn plan(wanted: &[Range<u64>], terms: PlanTerms) -> Plan {
 
 /// The ranges in order of their places, those that touch as one, each with its place among what is wanted.
 fn merge(wanted: &[Range<u64>]) -> Vec<(Range<u64>, usize)> {
-    let mut sorted: Vec<(Range<u64>, usize)> = wanted.iter().cloned().enumerate().map(|(order, range)| (range, order)).collect();
+    let mut sorted: Vec<(Range<u64>, usize)> =
+        wanted.iter().cloned().enumerate().map(|(order, range)| (range, order)).collect();
     sorted.retain(|(range, _)| range.start < range.end);
     sorted.sort_by_key(|(range, _)| range.start);
     let mut merged: Vec<(Range<u64>, usize)> = Vec::with_capacity(sorted.len());
@@ -53,7 +54,8 @@ fn merge(wanted: &[Range<u64>]) -> Vec<(Range<u64>, usize)> {
 
 /// Joins neighbours, those with the shortest gaps first, as long as the gaps may be fetched. Returns the bytes of gaps.
 fn join(merged: &mut Vec<(Range<u64>, usize)>, terms: PlanTerms) -> u64 {
-    let mut gaps: Vec<(u64, usize)> = merged.windows(2).enumerate().map(|(i, two)| (two[1].0.start - two[0].0.end, i)).collect();
+    let mut gaps: Vec<(u64, usize)> =
+        merged.windows(2).enumerate().map(|(i, two)| (two[1].0.start - two[0].0.end, i)).collect();
     gaps.retain(|(gap, _)| *gap <= terms.gap);
     gaps.sort_unstable();
     let (mut wasted, mut is_joined) = (0u64, vec![false; merged.len()]);
@@ -64,17 +66,15 @@ fn join(merged: &mut Vec<(Range<u64>, usize)>, terms: PlanTerms) -> u64 {
         wasted += gap;
         is_joined[i + 1] = true;
     }
-    let mut i = 0;
     let mut joined: Vec<(Range<u64>, usize)> = Vec::with_capacity(merged.len());
-    for (range, order) in merged.drain(..) {
-        match joined.last_mut().filter(|_| is_joined[i]) {
+    for ((range, order), is_joined) in merged.drain(..).zip(is_joined) {
+        match joined.last_mut().filter(|_| is_joined) {
             Some((last, first)) => {
                 last.end = range.end;
                 *first = order.min(*first);
             }
             None => joined.push((range, order)),
         }
-        i += 1;
     }
     *merged = joined;
     wasted
@@ -100,17 +100,29 @@ mod tests {
     #[test]
     fn neighbours_are_joined_as_far_as_gaps_may_be_fetched() {
         let wanted = [0..10, 12..20, 1000..1010, 20..30, 25..40];
-        assert_eq!(plan(&wanted, NO_GAPS), Plan { requests: vec![0..10, 12..40, 1000..1010], wasted: 0 });
-        assert_eq!(plan(&wanted, PlanTerms { gap: 100, waste: 100 }), Plan { requests: vec![0..40, 1000..1010], wasted: 2 });
+        assert_eq!(
+            plan(&wanted, NO_GAPS),
+            Plan { requests: vec![0..10, 12..40, 1000..1010], wasted: 0 }
+        );
+        assert_eq!(
+            plan(&wanted, PlanTerms { gap: 100, waste: 100 }),
+            Plan { requests: vec![0..40, 1000..1010], wasted: 2 }
+        );
         assert_eq!(plan(&wanted, PlanTerms { gap: 5000, waste: 900 }).requests.len(), 2);
-        assert_eq!(plan(&wanted, PlanTerms { gap: 5000, waste: 1000 }), Plan { requests: vec![0..1010], wasted: 962 });
+        assert_eq!(
+            plan(&wanted, PlanTerms { gap: 5000, waste: 1000 }),
+            Plan { requests: vec![0..1010], wasted: 962 }
+        );
         assert_eq!(plan(&[], NO_GAPS), Plan { requests: vec![], wasted: 0 });
         assert_eq!(plan(&[5..5], NO_GAPS), Plan { requests: vec![], wasted: 0 });
     }
 
     #[test]
     fn what_is_wanted_first_comes_first() {
-        assert_eq!(plan(&[900..910, 5..10, 400..410], NO_GAPS).requests, vec![900..910, 5..10, 400..410]);
+        assert_eq!(
+            plan(&[900..910, 5..10, 400..410], NO_GAPS).requests,
+            vec![900..910, 5..10, 400..410]
+        );
         assert_eq!(plan(&[900..910, 5..10, 910..920], NO_GAPS).requests, vec![900..920, 5..10]);
     }
 
@@ -127,9 +139,13 @@ mod tests {
             let terms = PlanTerms { gap: random.u64(0..1 << 20), waste: random.u64(0..1 << 22) };
             let Plan { mut requests, wasted } = plan(&wanted, terms);
             assert!(wasted <= terms.waste);
-            assert!(requests.iter().all(|range| range.start < range.end && range.end - range.start <= MOST_PART_BYTES * 3 / 2));
+            assert!(requests.iter().all(|range| range.start < range.end
+                && range.end - range.start <= MOST_PART_BYTES * 3 / 2));
             requests.sort_by_key(|range| range.start);
-            assert!(requests.windows(2).all(|two| two[0].end <= two[1].start), "no byte is fetched twice");
+            assert!(
+                requests.windows(2).all(|two| two[0].end <= two[1].start),
+                "no byte is fetched twice"
+            );
             for range in wanted.iter().filter(|range| !range.is_empty()) {
                 let mut at = range.start;
                 for request in &requests {
@@ -139,7 +155,10 @@ mod tests {
                 }
                 assert_eq!(at, range.end, "all of {range:?} is in requests");
             }
-            let (total, wanted): (u64, u64) = (requests.iter().map(|r| r.end - r.start).sum(), merge(&wanted).iter().map(|(r, _)| r.end - r.start).sum());
+            let (total, wanted): (u64, u64) = (
+                requests.iter().map(|r| r.end - r.start).sum(),
+                merge(&wanted).iter().map(|(r, _)| r.end - r.start).sum(),
+            );
             assert_eq!(total, wanted + wasted);
         }
     }

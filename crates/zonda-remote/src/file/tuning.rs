@@ -41,3 +41,7 @@ pub(crate) const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// The least that a file may have under way, however little memory there is.
 pub(crate) const LEAST_KEPT_BYTES: u64 = 8 << 20;
+
+/// Bytes of parts on a disk where the setting does not say, and how much of the limit is left when some have to go, in percent.
+pub(crate) const DISK_BYTES: u64 = 1 << 30;
+pub(crate) const DISK_KEPT_PERCENT: u64 = 80;

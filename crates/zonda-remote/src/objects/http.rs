@@ -23,7 +23,10 @@ impl HttpObjects {
     /// [`RemoteError`] where a setting is wrong.
     pub fn new(url: &RemoteUrl) -> Result<HttpObjects, RemoteError> {
         let port = url.port.map_or(String::new(), |port| format!(":{port}"));
-        Ok(HttpObjects { agent: ureq::Agent::new_with_defaults(), server: format!("http://{}{port}", url.host) })
+        Ok(HttpObjects {
+            agent: ureq::Agent::new_with_defaults(),
+            server: format!("http://{}{port}", url.host),
+        })
     }
 
     fn error(&self, key: &str, kind: RemoteFailure, what: impl Into<Arc<str>>) -> RemoteError {
@@ -32,12 +35,25 @@ impl HttpObjects {
 }
 
 impl Objects for HttpObjects {
-    fn get_range(&self, key: &str, at: u64, buf: &mut [u8], known: Option<&ObjectState>) -> Result<RangeRead, RemoteError> {
-        let wrong = |what: String| self.error(key, RemoteFailure::Broken, what).of_range(at, buf.len() as u64);
+    fn get_range(
+        &self,
+        key: &str,
+        at: u64,
+        buf: &mut [u8],
+        known: Option<&ObjectState>,
+    ) -> Result<RangeRead, RemoteError> {
+        let wrong = |what: String| {
+            self.error(key, RemoteFailure::Broken, what).of_range(at, buf.len() as u64)
+        };
         let end = at.saturating_add(buf.len() as u64).saturating_sub(1);
-        let request = self.agent.get(format!("{}{key}", self.server)).header("Range", format!("bytes={at}-{end}"));
+        let request = self
+            .agent
+            .get(format!("{}{key}", self.server))
+            .header("Range", format!("bytes={at}-{end}"));
         let answer = request.call().map_err(|error| wrong(error.to_string()))?;
-        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let header = |name: &str| {
+            answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        };
         let len = header("content-range").rsplit('/').next().and_then(|len| len.parse().ok());
         let len = len.ok_or_else(|| wrong("the server sends no ranges".into()))?;
         let state = ObjectState { len, validator: header("etag").to_owned() };
@@ -46,7 +62,11 @@ impl Objects for HttpObjects {
         }
         let wanted = super::within(at..end + 1, len);
         let n = (wanted.end - wanted.start) as usize;
-        answer.into_body().into_reader().read_exact(&mut buf[..n]).map_err(|error| self.error(key, RemoteFailure::Broken, error.to_string()))?;
+        answer
+            .into_body()
+            .into_reader()
+            .read_exact(&mut buf[..n])
+            .map_err(|error| self.error(key, RemoteFailure::Broken, error.to_string()))?;
         Ok(RangeRead { got: n, state, whole: None })
     }
 

@@ -51,7 +51,13 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`RemoteError`]. What is in `buf` is unspecified then.
-    fn get_range(&self, key: &str, at: u64, buf: &mut [u8], known: Option<&ObjectState>) -> Result<RangeRead, RemoteError>;
+    fn get_range(
+        &self,
+        key: &str,
+        at: u64,
+        buf: &mut [u8],
+        known: Option<&ObjectState>,
+    ) -> Result<RangeRead, RemoteError>;
 
     /// A whole object of at most `most` bytes.
     ///
