@@ -549,3 +549,15 @@ pub(crate) fn version() -> &'static str {
 pub(crate) fn netcdf_version() -> &'static str {
     "4.9.0"
 }
+
+/// Whether it is the URL of a file on a server, and not a path.
+#[pyfunction]
+pub(crate) fn is_url(path: PathArg) -> bool {
+    zonda::is_url(&path.0)
+}
+
+/// A path, or a URL without what may be secret.
+#[pyfunction]
+pub(crate) fn shown_name(path: PathArg) -> PathBuf {
+    zonda::shown_name(&path.0).into_owned()
+}
