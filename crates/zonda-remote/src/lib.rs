@@ -26,6 +26,7 @@ pub use error::RemoteError;
 pub use objects::{ObjectState, Objects, RangeRead};
 pub use url::RemoteUrl;
 
+use zonda_storage::url::RemoteSettings;
 use zonda_storage::{Storage, StorageError};
 
 /// Lets `zonda_storage` open URLs.
@@ -38,8 +39,10 @@ fn shown(name: &Path) -> Arc<str> {
 }
 
 /// Opens the object that a URL names.
-fn open(name: &Path) -> Result<Arc<dyn Storage>, StorageError> {
+fn open(name: &Path, settings: &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError> {
     let mut url = RemoteUrl::parse_path(name)?;
+    // The last one counts.
+    url.settings.extend(settings.0.iter().cloned());
     let (objects, key) = objects::of_url(&url)?;
     // The file asks for the object by this path: it is the key of the backend, which S3 does not write as a URL does.
     url.path = key;

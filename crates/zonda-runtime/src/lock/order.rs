@@ -130,6 +130,10 @@ ranks! {
     Members,
     /// What the thread of a cache has to do.
     BackgroundWork,
+    /// The threads that ask servers, while they are made.
+    Fetching,
+    /// What they have to do.
+    FetchQueue,
     /// Who has memory of the process that others may have back. Under it the locks of those are only tried.
     Holders,
     /// What failed first of what threads share.
