@@ -267,6 +267,26 @@ fn what_netrc_says_waits_until_a_server_asks() {
     assert_eq!(asked(), [false, false, true, true]);
 }
 
+#[test]
+fn headers_that_are_wanted_go_to_the_server_and_not_to_others() {
+    let there = Server::start(|request| serve(request, &object(1000), TAG));
+    let to = there.url("/x");
+    let here = Server::start(move |_| {
+        answer("302 Found", &[("Content-Length", "0"), ("Location", &to)], b"")
+    });
+    let (objects, url) = objects(&here.url("/x").replace("http://", "http://me:pw@"), |settings| {
+        settings.headers =
+            vec![("authorization".into(), "Bearer token".into()), ("x-own".into(), "1".into())];
+    });
+    read(&objects, &url, 0, 10);
+    let (first, second) = (here.requests().remove(0), there.requests().remove(0));
+    assert_eq!(
+        (first.header("authorization"), first.header("x-own")),
+        (Some("Bearer token"), Some("1"))
+    );
+    assert_eq!((second.header("authorization"), second.header("x-own")), (None, None));
+}
+
 /// A forked child makes connections of its own: one that both write to would mix their requests.
 #[test]
 fn a_child_has_connections_of_its_own() {

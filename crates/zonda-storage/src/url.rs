@@ -23,11 +23,14 @@ impl fmt::Debug for RemoteSettings {
     }
 }
 
+/// What opening a URL gives.
+type Opened = Result<Arc<dyn Storage>, StorageError>;
+
 /// What knows URLs.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlOpener {
     /// Opens a URL for reading: the bytes of one object.
-    pub open: fn(&Path, &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError>,
+    pub open: fn(&Path, &RemoteSettings) -> Opened,
     /// The URL without user, password, tokens and signatures: what messages and traces say.
     pub shown: fn(&Path) -> Arc<str>,
 }

@@ -316,8 +316,10 @@ fn send(
     let mut headers = request.headers.clone();
     headers.push(("accept-encoding", "identity".into()));
     let of_who = who.map(|who| who.headers(request)).unwrap_or_default();
-    let is_signed = of_who.iter().any(|(name, _)| *name == "authorization");
-    if let (Some((user, password)), true) = (&live.settings.user, tells_user && !is_signed) {
+    let wanted = &live.settings.headers;
+    let is_authorized = of_who.iter().any(|(name, _)| *name == "authorization")
+        || wanted.iter().any(|(name, _)| name == "authorization");
+    if let (Some((user, password)), true) = (&live.settings.user, tells_user && !is_authorized) {
         headers.push(("authorization", basic(user, password)));
     }
     headers.extend(of_who);
@@ -330,6 +332,11 @@ fn send(
         );
     }
     headers.extend(live.cookies_for(&request.target).map(|cookies| ("cookie", cookies)));
+    for (name, value) in wanted {
+        if !headers.iter().any(|(own, _)| own == name) {
+            builder = builder.header(name, value);
+        }
+    }
     for (name, value) in headers {
         builder = builder.header(name, value);
     }
