@@ -18,7 +18,7 @@ use super::extra_ranks;
 use super::group::writes_alone;
 use super::spec::ServersSpec;
 use super::way::Address;
-use super::wire::{Creation, RankOf, What, is_served};
+use super::wire::{Creation, NamedFile, RankOf, What, identity_at, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
@@ -224,19 +224,20 @@ fn connections() -> Vec<Arc<Connection>> {
 /// `NC_EIO` where a server is gone.
 pub fn finish() -> Result<()> {
     let ask =
-        |connection: Arc<Connection>| connection.ask(0, What::Settle { path: None }, &[]).map(drop);
+        |connection: Arc<Connection>| connection.ask(0, What::Settle { file: None }, &[]).map(drop);
     connections().into_iter().map(ask).fold(Ok(()), Result::and)
 }
 
-/// Waits until servers have closed the file at a path that clients have closed: before it is opened, or created anew.
+/// Waits until servers have closed the file at a path that clients have closed, by whatever name it was created: before it is opened, or created anew.
 pub(crate) fn settle(path: &Path) -> Result<()> {
     let connections = connections();
     if connections.is_empty() {
         return Ok(());
     }
-    let path = Some(absolute(path)?.as_os_str().as_bytes().to_vec());
+    let absolute = absolute(path)?.as_os_str().as_bytes().to_vec();
+    let file = Some(NamedFile { path: absolute, identity: identity_at(path) });
     for connection in connections {
-        connection.ask(0, What::Settle { path: path.clone() }, &[])?;
+        connection.ask(0, What::Settle { file: file.clone() }, &[])?;
     }
     Ok(())
 }
