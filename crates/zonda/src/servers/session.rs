@@ -128,7 +128,8 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     let hello: Option<Hello> = wire::decode(&bytes);
     let version = wire::VERSION.to_owned();
     let refused = match &hello {
-        Some(hello) if hello.version == version => None,
+        Some(hello) if hello.version == version => (hello.brings_ring && memory.is_none())
+            .then(|| String::from("the I/O server may have no more open files (ulimit -n)")),
         Some(hello) => Some(format!(
             "the I/O server is of version {version}, and the program's library of version {}: use zonda run of the same installation",
             hello.version

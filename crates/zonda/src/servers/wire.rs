@@ -24,6 +24,15 @@ pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 3
 pub(super) struct Hello {
     pub(super) version: String,
     pub(super) pid: u32,
+    /// Whether a ring comes with it: the system drops it where the server may have no more open files.
+    pub(super) brings_ring: bool,
+}
+
+impl Hello {
+    /// That of this process.
+    pub(super) fn of_process(brings_ring: bool) -> Hello {
+        Hello { version: VERSION.to_owned(), pid: std::process::id(), brings_ring }
+    }
 }
 
 /// What a server says over the socket.
