@@ -14,6 +14,7 @@ use super::queue::Load;
 use super::reading::Readings;
 use super::team::Team;
 use super::watch::Watch;
+use super::wire::FileIdentity;
 
 /// Most ranks of a team for each server of a group: each has a thread.
 const MOST_RANKS: usize = 1024;
@@ -37,8 +38,8 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many of a path there are.
-    closing: HashMap<PathBuf, usize>,
+    /// Files that clients have closed: by what name they were created, and which they are.
+    closing: Vec<(PathBuf, Option<FileIdentity>)>,
     teams: HashMap<TeamName, Arc<Team>>,
     /// What waits, of each client.
     loads: Vec<Weak<Load>>,
@@ -53,26 +54,32 @@ impl Board {
         Board { state, changed, mesh, watch, readings }
     }
 
-    pub(super) fn begin_close(&self, path: &Path) {
-        *self.state.lock().closing.entry(path.to_owned()).or_default() += 1;
+    /// A client has closed the file that it created at a path.
+    pub(super) fn begin_close(&self, path: &Path, identity: Option<FileIdentity>) {
+        self.state.lock().closing.push((path.to_owned(), identity));
     }
 
-    pub(super) fn end_close(&self, path: &Path) {
+    pub(super) fn end_close(&self, path: &Path, identity: Option<FileIdentity>) {
         let mut state = self.state.lock();
-        if let Some(n) = state.closing.get_mut(path) {
-            *n = n.saturating_sub(1);
-            if *n == 0 {
-                state.closing.remove(path);
-            }
+        let files = || state.closing.iter();
+        let at = files()
+            .position(|(its, same)| its == path && *same == identity)
+            // Of a client that closes what it has not been told to be there.
+            .or_else(|| files().position(|(its, _)| its == path));
+        if let Some(at) = at {
+            state.closing.swap_remove(at);
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until no file at a path is being closed.
-    pub(super) fn wait_for(&self, path: &Path) {
+    /// Waits until no file is being closed that was created at a path, or that is what has this identity.
+    pub(super) fn wait_for(&self, path: &Path, identity: Option<FileIdentity>) {
+        let is_it = |(its, same): &(PathBuf, Option<FileIdentity>)| {
+            its == path || same.is_some() && *same == identity
+        };
         let mut state = self.state.lock();
-        while state.closing.contains_key(path) {
+        while state.closing.iter().any(is_it) {
             state = self.changed.wait(state);
         }
     }
@@ -197,6 +204,32 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_is_closed_is_waited_for_by_all_of_its_names() {
+        let board = Board::new(None);
+        let (path, other) = (Path::new("/a/x.nc"), Path::new("/b/y.nc"));
+        board.begin_close(path, Some((1, 7)));
+        board.begin_close(path, None);
+        // Neither the name nor the file.
+        board.wait_for(other, Some((1, 8)));
+        board.wait_for(other, None);
+        std::thread::scope(|scope| {
+            let spawn = |wait: Box<dyn FnOnce() + Send>| {
+                worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, wait).unwrap()
+            };
+            let board = &board;
+            let by_identity = spawn(Box::new(|| board.wait_for(other, Some((1, 7)))));
+            let by_name = spawn(Box::new(|| board.wait_for(path, Some((1, 8)))));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!by_identity.is_finished() && !by_name.is_finished());
+            board.end_close(path, Some((1, 7)));
+            by_identity.join().unwrap();
+            assert!(!by_name.is_finished(), "another file of that name is being closed");
+            board.end_close(path, None);
+            by_name.join().unwrap();
+        });
+    }
 
     #[test]
     fn servers_of_a_group_hear_who_will_not_come() {

@@ -18,7 +18,7 @@ use super::extra_ranks;
 use super::group::writes_alone;
 use super::spec::ServersSpec;
 use super::way::{Address, gone};
-use super::wire::{Creation, RankOf, What, is_served};
+use super::wire::{Creation, NamedFile, RankOf, What, identity_at, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
@@ -259,7 +259,7 @@ pub fn finish() -> Result<()> {
     connections().into_iter().map(|connection| connection.settle(None)).fold(lost, Result::and)
 }
 
-/// Waits until servers have closed the file at a path that clients have closed: before it is opened.
+/// Waits until servers have closed the file at a path that clients have closed, by whatever name it was created: before it is opened.
 ///
 /// # Errors
 /// `NC_EIO`, once, where a server ended that had the file, and that may not have written it.
@@ -273,16 +273,17 @@ fn is_settled(path: &Path) -> Result<bool> {
     if connections.is_empty() {
         return Ok(true);
     }
-    let path = absolute(path)?.as_os_str().as_bytes().to_vec();
+    let named = absolute(path)?.as_os_str().as_bytes().to_vec();
+    let file = NamedFile { path: named, identity: identity_at(path) };
     for connection in connections {
-        match connection.settle(Some(&path)) {
+        match connection.settle(Some(&file)) {
             Ok(()) => {}
             Err(error) if connection.is_there() => return Err(error),
             Err(_) => note_lost(&connection),
         }
     }
     let mut connections = CONNECTIONS.lock();
-    Ok(connections.as_mut().is_none_or(|connections| !connections.lost.remove(&path)))
+    Ok(connections.as_mut().is_none_or(|connections| !connections.lost.remove(&file.path)))
 }
 
 /// Takes note of the files of a server that has ended.

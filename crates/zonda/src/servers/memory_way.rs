@@ -59,8 +59,7 @@ impl MemoryWay {
     fn with_ring(path: &Path, ring_bytes: usize) -> Result<MemoryWay> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
         let ring = Ring::new(ring_bytes).map_err(|error| of_system(&error))?;
-        let hello =
-            wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
+        let hello = wire::encode(&Hello::of_process(true))?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
         let answer = channel.take_within(SERVER_HELLO_WAIT).map_err(|error| of_system(&error))?;
         let Some(Happened::Message(bytes, _)) = answer else { return Err(gone()) };

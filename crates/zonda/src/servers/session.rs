@@ -1,8 +1,10 @@
 //! What a server does for one client.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +24,9 @@ use super::queue::{Load, Queue, Waiting};
 use super::reading::SessionReads;
 use super::team::Team;
 use super::watch::{ClientWatch, FileWatch};
-use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
+use super::wire::{
+    self, Creation, FrameHead, Hello, NamedFile, Notice, Outcome, RankOf, SentError, What,
+};
 use super::work::FileWork;
 use crate::error::Result;
 use crate::tuning::{
@@ -124,7 +128,8 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     let hello: Option<Hello> = wire::decode(&bytes);
     let version = wire::VERSION.to_owned();
     let refused = match &hello {
-        Some(hello) if hello.version == version => None,
+        Some(hello) if hello.version == version => (hello.brings_ring && memory.is_none())
+            .then(|| String::from("the I/O server may have no more open files (ulimit -n)")),
         Some(hello) => Some(format!(
             "the I/O server is of version {version}, and the program's library of version {}: use zonda run of the same installation",
             hello.version
@@ -229,14 +234,12 @@ impl Session {
             What::Call(told) if self.reads.has(file) => {
                 self.reads.call(file, &told, &self.board.readings, &self.client);
             }
-            What::Settle { path } => {
-                let path = path.map(|path| {
-                    PathBuf::from(
-                        <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
-                    )
-                });
-                match path {
-                    Some(path) => self.load.while_waiting(|| self.board.wait_for(&path)),
+            What::Settle { file } => {
+                match file {
+                    Some(NamedFile { path, identity }) => {
+                        let path = PathBuf::from(OsString::from_vec(path));
+                        self.load.while_waiting(|| self.board.wait_for(&path, identity));
+                    }
                     None => self.load.wait_closed(),
                 }
                 self.client.reply(Ok(Reply::default()));
@@ -263,9 +266,9 @@ impl Session {
                 };
                 let is_last = matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
                 if is_last {
-                    self.board.begin_close(&to.path);
+                    self.board.begin_close(&to.path, to.queue.identity());
                     if !to.queue.begin_close() {
-                        self.board.end_close(&to.path);
+                        self.board.end_close(&to.path, to.queue.identity());
                     }
                 }
                 let taken = to.watch.take(&what, values.len());
@@ -281,7 +284,7 @@ impl Session {
                     self.client.refuse(file, &call, None);
                     // The thread of a file that is over closes it no more.
                     if is_last && to.queue.end_close() {
-                        self.board.end_close(&to.path);
+                        self.board.end_close(&to.path, to.queue.identity());
                     }
                 }
             }

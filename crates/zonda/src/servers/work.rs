@@ -17,7 +17,7 @@ use super::queue::{Queue, Waiting};
 use super::room::{Attempt, Room};
 use super::session::Client;
 use super::watch::FileWatch;
-use super::wire::What;
+use super::wire::{What, identity_at};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
@@ -62,7 +62,7 @@ impl FileWork {
         }
         self.watch.end();
         if self.queue.end_close() {
-            self.board.end_close(&self.path);
+            self.board.end_close(&self.path, self.queue.identity());
         }
     }
 
@@ -76,6 +76,9 @@ impl FileWork {
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
         let is_new = std::fs::metadata(&self.path).is_err();
         let created = self.create_file(team)?;
+        if let Some(identity) = identity_at(&self.path) {
+            self.queue.identify(identity);
+        }
         // A file that was there keeps its mode. Of several ranks each sees whether it was, or one that has just made it.
         if let Some(umask) = self.umask.filter(|_| is_new) {
             let mode = std::fs::Permissions::from_mode(0o666 & !umask);
