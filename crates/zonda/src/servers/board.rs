@@ -10,7 +10,8 @@ use zonda_runtime::worker::{self, Purpose};
 use zonda_team::spread::{self, Mesh, TeamName, Watcher};
 
 use super::members::{self, Others, Word};
-use super::queue::Load;
+use super::progress::Progress;
+use super::queue::{Load, Queue};
 use super::reading::Readings;
 use super::team::Team;
 use super::watch::Watch;
@@ -40,11 +41,21 @@ pub(super) struct Board {
 struct State {
     /// Files that clients have closed: by what name they were created, and which they are.
     closing: Vec<(PathBuf, Option<FileIdentity>)>,
+    /// Files that clients have created and not closed, as far as they have told.
+    open: Vec<OpenFile>,
     teams: HashMap<TeamName, Arc<Team>>,
     /// What waits, of each client.
     loads: Vec<Weak<Load>>,
     /// Lines about files that are not whole.
     n_failed: usize,
+}
+
+/// A file that a client has created here.
+#[derive(Debug)]
+struct OpenFile {
+    path: PathBuf,
+    queue: Weak<Queue>,
+    progress: Arc<Progress>,
 }
 
 impl Board {
@@ -54,9 +65,38 @@ impl Board {
         Board { state, changed, mesh, watch, readings }
     }
 
+    /// A client creates a file.
+    pub(super) fn open(&self, path: &Path, queue: &Arc<Queue>, progress: &Arc<Progress>) {
+        let mut state = self.state.lock();
+        // Those of clients that have gone.
+        state.open.retain(|file| file.queue.strong_count() > 0);
+        let (queue, progress) = (Arc::downgrade(queue), Arc::clone(progress));
+        state.open.push(OpenFile { path: path.to_owned(), queue, progress });
+    }
+
     /// A client has closed the file that it created at a path.
-    pub(super) fn begin_close(&self, path: &Path, identity: Option<FileIdentity>) {
-        self.state.lock().closing.push((path.to_owned(), identity));
+    pub(super) fn begin_close(&self, path: &Path, queue: &Arc<Queue>) {
+        let mut state = self.state.lock();
+        state.closing.push((path.to_owned(), queue.identity()));
+        state.open.retain(|file| !std::ptr::eq(file.queue.as_ptr(), Arc::as_ptr(queue)));
+    }
+
+    /// The clients that have a file open that was created at a path, or that is what has this identity.
+    pub(super) fn writers(&self, path: &Path, identity: Option<FileIdentity>) -> Vec<Arc<Progress>> {
+        let state = self.state.lock();
+        let is_it = |file: &&OpenFile| {
+            let own = || file.queue.upgrade().and_then(|queue| queue.identity());
+            file.path == path || identity.is_some() && own() == identity
+        };
+        state.open.iter().filter(is_it).map(|file| Arc::clone(&file.progress)).collect()
+    }
+
+    /// Waits until what clients have told of a file until now was taken, and then as [`Board::wait_for`] does.
+    pub(super) fn settle(&self, writers: &[Arc<Progress>], path: &Path, identity: Option<FileIdentity>) {
+        for writer in writers {
+            writer.wait();
+        }
+        self.wait_for(path, identity);
     }
 
     pub(super) fn end_close(&self, path: &Path, identity: Option<FileIdentity>) {
@@ -209,8 +249,15 @@ mod tests {
     fn a_file_that_is_closed_is_waited_for_by_all_of_its_names() {
         let board = Board::new(None);
         let (path, other) = (Path::new("/a/x.nc"), Path::new("/b/y.nc"));
-        board.begin_close(path, Some((1, 7)));
-        board.begin_close(path, None);
+        let queue = |identity| {
+            let queue = Arc::new(Queue::new(Arc::new(Load::new())));
+            if let Some(identity) = identity {
+                queue.identify(identity);
+            }
+            queue
+        };
+        board.begin_close(path, &queue(Some((1, 7))));
+        board.begin_close(path, &queue(None));
         // Neither the name nor the file.
         board.wait_for(other, Some((1, 8)));
         board.wait_for(other, None);

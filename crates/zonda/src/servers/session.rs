@@ -20,6 +20,7 @@ use super::board::Board;
 use super::buffers::{Buffers, Bytes};
 use super::connection::notice_of;
 use super::look;
+use super::progress::Progress;
 use super::queue::{Load, Queue, Waiting};
 use super::reading::SessionReads;
 use super::team::Team;
@@ -105,6 +106,7 @@ struct Session {
     board: Arc<Board>,
     load: Arc<Load>,
     watch: Arc<ClientWatch>,
+    progress: Arc<Progress>,
     buffers: Arc<Buffers>,
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
@@ -143,22 +145,33 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     if is_refused || !is_there {
         return Ok(());
     }
+    if let Some(file) = hello.as_ref().and_then(|hello| hello.settles.clone()) {
+        let path = PathBuf::from(OsString::from_vec(file.path));
+        board.settle(&board.writers(&path, file.identity), &path, file.identity);
+        let (bytes, _) = notice_of(Outcome::of(Ok(Reply::default()))).map_err(io::Error::other)?;
+        // It may have gone.
+        let _ = channel.send(&bytes, None);
+        return Ok(());
+    }
     let Some(memory) = memory else {
         // One that has no calls to hand over.
         look::show(&channel, board);
         return Ok(());
     };
     let mut reader = RingReader::of(memory)?;
-    let pid = hello.map_or(0, |hello| hello.pid);
-    let process = Process::find(pid);
+    let (pid, numbers) = hello.map_or((0, None), |hello| (hello.pid, hello.numbers));
+    // In a container a process has another number than here; then the end of the channel tells its end.
+    let process = if numbers == wire::own_numbers() { Process::find(pid) } else { None };
     let client = Arc::new(Client { channel, process, news: reader.news()? });
     let load = Arc::new(Load::new());
     board.count(&load);
+    let progress = Progress::new(reader.news()?);
     let mut session = Session {
         client,
         board: Arc::clone(board),
         watch: board.watch.client(pid, &load),
         load,
+        progress,
         buffers: Buffers::new(SERVER_SPARE_BYTES),
         files: HashMap::new(),
         pieces: HashMap::new(),
@@ -166,7 +179,10 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         threads: Vec::new(),
     };
     N_CLIENTS.fetch_add(1, Ordering::Relaxed);
+    let progress = Arc::clone(&session.progress);
     let done = session.take_all(&mut reader);
+    // Of a damaged ring no more is taken.
+    progress.end();
     session.end();
     N_CLIENTS.fetch_sub(1, Ordering::Relaxed);
     done
@@ -199,6 +215,7 @@ impl Session {
                 let (head, values_at) =
                     wire::frame(&bytes).ok_or_else(|| damaged("a call that is none"))?;
                 self.take(head, bytes.without_first(values_at))?;
+                self.progress.note(reader.taken());
                 continue;
             }
             n_idle += 1;
@@ -236,10 +253,7 @@ impl Session {
             }
             What::Settle { file } => {
                 match file {
-                    Some(NamedFile { path, identity }) => {
-                        let path = PathBuf::from(OsString::from_vec(path));
-                        self.load.while_waiting(|| self.board.wait_for(&path, identity));
-                    }
+                    Some(file) => return self.settle(file),
                     None => self.load.wait_closed(),
                 }
                 self.client.reply(Ok(Reply::default()));
@@ -266,7 +280,7 @@ impl Session {
                 };
                 let is_last = matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
                 if is_last {
-                    self.board.begin_close(&to.path, to.queue.identity());
+                    self.board.begin_close(&to.path, &to.queue);
                     if !to.queue.begin_close() {
                         self.board.end_close(&to.path, to.queue.identity());
                     }
@@ -290,6 +304,25 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Answers when what clients have closed of a file is closed.
+    fn settle(&mut self, file: NamedFile) -> io::Result<()> {
+        let (path, identity) = (PathBuf::from(OsString::from_vec(file.path)), file.identity);
+        let mut writers = self.board.writers(&path, identity);
+        // What this client told before was taken.
+        writers.retain(|writer| !Arc::ptr_eq(writer, &self.progress));
+        if writers.is_empty() {
+            self.load.while_waiting(|| self.board.wait_for(&path, identity));
+            self.client.reply(Ok(Reply::default()));
+            return Ok(());
+        }
+        // Others may wait for what this client tells meanwhile.
+        let (board, load, client) = (Arc::clone(&self.board), Arc::clone(&self.load), Arc::clone(&self.client));
+        self.start(move || {
+            load.while_waiting(|| board.settle(&writers, &path, identity));
+            client.reply(Ok(Reply::default()));
+        })
     }
 
     /// Leaves out the values of a put that was told, since there is no memory for them: those before wait for room on the device. Ranks take part in it all the
@@ -316,6 +349,7 @@ impl Session {
         let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
         let (path, is_classic) = (creation.path(), !options.format.is_hdf5());
         let ranks = creation.ranks;
+        self.board.open(&path, &queue, &self.progress);
         let watch = self.board.watch.file(&self.watch, &path, ranks);
         let work = FileWork {
             file,

@@ -17,21 +17,30 @@ use crate::error::Result;
 use crate::open::CreateOptions;
 
 /// Client and server are of one build.
-pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 3");
+pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 4");
 
 /// What a client says first. The ring comes with it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) version: String,
     pub(super) pid: u32,
+    /// Where it has that number: processes in containers have others than outside.
+    pub(super) numbers: Option<FileIdentity>,
     /// Whether a ring comes with it: the system drops it where the server may have no more open files.
     pub(super) brings_ring: bool,
+    /// The file that this process is going to open, which wants to know nothing else: the server answers when it has closed what clients have closed before.
+    pub(super) settles: Option<NamedFile>,
+}
+
+/// The numbers of processes that this one sees.
+pub(super) fn own_numbers() -> Option<FileIdentity> {
+    identity_at(Path::new("/proc/self/ns/pid"))
 }
 
 impl Hello {
     /// That of this process.
     pub(super) fn of_process(brings_ring: bool) -> Hello {
-        Hello { version: VERSION.to_owned(), pid: std::process::id(), brings_ring }
+        Hello { version: VERSION.to_owned(), pid: std::process::id(), numbers: own_numbers(), brings_ring, settles: None }
     }
 }
 
