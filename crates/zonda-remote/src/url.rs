@@ -33,7 +33,8 @@ pub struct RemoteUrl {
     pub path: String,
     /// Behind the `?`, as it is written; may have signatures.
     pub query: Option<String>,
-    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values.
+    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values. Who opens a URL may add some,
+    /// those of HTTP, too.
     pub settings: Vec<(String, String)>,
 }
 
@@ -145,11 +146,14 @@ impl RemoteUrl {
     }
 }
 
-/// Adds `key=value&key=value`.
+/// Adds `key=value&key=value`. Keys of HTTP are left out: they name files, logins and whom to trust, which a URL that somebody passes on is not to say.
 fn add_settings(text: &str, settings: &mut Vec<(String, String)>) {
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        settings.push((key.to_ascii_lowercase(), value.to_owned()));
+        let key = key.to_ascii_lowercase();
+        if !key.starts_with("http.") {
+            settings.push((key, value.to_owned()));
+        }
     }
 }
 
