@@ -46,6 +46,7 @@ mod sync {
 mod sync_level;
 mod syncs;
 pub mod temporary;
+mod told_reads;
 mod tuning;
 pub mod url;
 pub mod whole;
@@ -62,10 +63,12 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange, fill_by_writes,
+    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
+    fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
+pub use told_reads::{RunRanges, ToldReads};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;
