@@ -86,8 +86,8 @@ impl Iterator for RunRanges {
 
 /// Tells a remote storage which ranges a read comes to: the lot that is read, and the one behind it.
 ///
-/// Each range has a number that says when the read comes to it; the numbers never fall. For rows of a file that is where they begin; then
-/// a range that is longer than a lot is told in several. Of other ranges no more than a lot is told: who reads one asks for all of it.
+/// Each range has a number that says when the read comes to it; the numbers never fall. A row that is longer than a lot is told in several.
+/// Of another range no more than a lot is told: who reads it asks for all of it.
 pub struct ToldReads<'s, I> {
     remote: &'s dyn RemoteReads,
     ranges: I,
@@ -97,6 +97,7 @@ pub struct ToldReads<'s, I> {
     last_lot: Option<u64>,
     /// Bytes between two ranges up to which they are one.
     gap: u64,
+    are_rows: bool,
     is_done: bool,
 }
 
@@ -112,8 +113,22 @@ impl<I> fmt::Debug for ToldReads<'_, I> {
 impl<'s, I: Iterator<Item = (u64, Range<u64>)>> ToldReads<'s, I> {
     /// Tells the first lot. Ranges that follow each other with at most `gap` bytes between them are one.
     pub fn new(remote: &'s dyn RemoteReads, ranges: I, gap: u64) -> ToldReads<'s, I> {
-        let mut told =
-            ToldReads { remote, ranges, rest: None, last_lot: None, gap, is_done: false };
+        ToldReads::begin(remote, ranges, gap, false)
+    }
+
+    /// The same for rows of a file: the number of each is the byte where it begins.
+    pub fn of_rows(remote: &'s dyn RemoteReads, rows: I, gap: u64) -> ToldReads<'s, I> {
+        ToldReads::begin(remote, rows, gap, true)
+    }
+
+    fn begin(
+        remote: &'s dyn RemoteReads,
+        ranges: I,
+        gap: u64,
+        are_rows: bool,
+    ) -> ToldReads<'s, I> {
+        let (rest, last_lot, is_done) = (None, None, false);
+        let mut told = ToldReads { remote, ranges, rest, last_lot, gap, are_rows, is_done };
         told.tell();
         told
     }
@@ -147,7 +162,7 @@ impl<'s, I: Iterator<Item = (u64, Range<u64>)>> ToldReads<'s, I> {
                 None if cut > range.start => lot.push(range.start..cut),
                 None => {}
             }
-            if cut < range.end && number == range.start {
+            if cut < range.end && self.are_rows {
                 self.rest = Some((cut, cut..range.end));
             }
         }
@@ -196,7 +211,7 @@ mod tests {
         let told = Told::default();
         let n = 3 * TOLD_LOT_RANGES as u64;
         let ranges = (0..n).map(|i| (i * 100, i * 100..i * 100 + 10));
-        let mut reads = ToldReads::new(&told, ranges.clone(), 8);
+        let mut reads = ToldReads::of_rows(&told, ranges.clone(), 8);
         assert_eq!(told.0.lock().unwrap().len(), 1);
         reads.reached(0);
         assert_eq!(told.0.lock().unwrap().len(), 2, "the next one");
@@ -209,14 +224,14 @@ mod tests {
         assert_eq!(all, ranges.clone().map(|(_, range)| range).collect::<Vec<_>>());
 
         let joined = Told::default();
-        let _ = ToldReads::new(&joined, ranges, 90);
+        let _ = ToldReads::of_rows(&joined, ranges, 90);
         assert_eq!(joined.0.lock().unwrap()[0], [0..(n - 1) * 100 + 10]);
     }
 
     #[test]
     fn a_range_of_any_length_is_told_a_lot_at_a_time() {
         let told = Told::default();
-        let mut reads = ToldReads::new(&told, [(5, 5..u64::MAX)].into_iter(), 0);
+        let mut reads = ToldReads::of_rows(&told, [(5, 5..u64::MAX)].into_iter(), 0);
         reads.reached(5);
         assert_eq!(told.0.lock().unwrap().len(), 2);
         assert_eq!(told.0.lock().unwrap()[1], [5 + TOLD_LOT_BYTES..5 + 2 * TOLD_LOT_BYTES]);
