@@ -152,9 +152,13 @@ impl GetAtt<'_> {
     pub fn read(self, room: Destination<'_>) -> Result<Converted> {
         let Destination { bytes, place } = room;
         let room = Destination { bytes: &mut *bytes, place: shorter(place) };
-        let got = self.from.file().and_then(|file| file.get_att(self.get, room));
-        if got.is_err() && self.dataset.is_remote() && bytes.len() == self.get.n_bytes {
-            failed_get::fill(self.get.mem, bytes);
+        let file = self.from.file();
+        let got = file.and_then(|file| file.get_att(self.get, room));
+        if got.is_err()
+            && self.dataset.is_remote()
+            && let Ok(file) = self.from.file()
+        {
+            failed_get::overwrite_att(file, self.get, bytes);
         }
         self.dataset.named(got)
     }

@@ -3,7 +3,7 @@
 //! A file on a disk that cannot be read is a rare event. A server that sends something else than it said is none, and a program that does not
 //! look at codes must not go on with values that nobody vouches for. So of a remote file the memory of a get that failed is all fill values.
 
-use zonda_format::{Access, Destination, Dispatch, Transfer};
+use zonda_format::{Access, AttAccess, Destination, Dispatch, Meta, Transfer, VarRef};
 use zonda_model::{ExtType, MemType, default_fill};
 
 use crate::data::shorter;
@@ -35,21 +35,32 @@ impl OpenFile {
 
 /// Overwrites what a get that failed may have placed. Where its arguments were refused, it has placed nothing.
 #[cold]
-fn overwrite(file: &dyn Dispatch, get: &Transfer<Access<'_>>, bytes: &mut [u8]) {
-    let mut mem = get.mem;
+pub(crate) fn overwrite(file: &dyn Dispatch, get: &Transfer<Access<'_>>, bytes: &mut [u8]) {
+    let Access { var: VarRef { group, var }, mem, .. } = *get.of();
     if get.n_bytes != bytes.len() {
         // Both steps were one call, which does not say how far it came.
         let mut again = Transfer::new(*get.of());
         if file.check_get(&mut again).is_err() || again.n_bytes != bytes.len() {
             return;
         }
-        mem = again.mem;
     }
-    fill(mem, bytes);
+    let own = || Meta::of(file, group).and_then(|meta| Ok(meta.var(var)?.ty())).ok().flatten();
+    fill(mem.or_else(|| own().map(ExtType::natural_mem)), bytes);
+}
+
+/// As [`overwrite`], for values of an attribute.
+#[cold]
+pub(crate) fn overwrite_att(file: &dyn Dispatch, get: &Transfer<AttAccess<'_>>, bytes: &mut [u8]) {
+    let AttAccess { owner: VarRef { group, var }, name, mem } = *get.of();
+    if get.n_bytes != bytes.len() {
+        return;
+    }
+    let own = || Meta::of(file, group).and_then(|meta| Ok(meta.find_att(var, name)?.1.ty()));
+    fill(mem.or_else(|| own().ok().flatten().map(ExtType::natural_mem)), bytes);
 }
 
 /// Makes all elements fill values: those of the type in memory; zeros of what is neither a number nor text, so that strings are null.
-pub(crate) fn fill(mem: Option<MemType>, bytes: &mut [u8]) {
+fn fill(mem: Option<MemType>, bytes: &mut [u8]) {
     let Some(mem) = mem else { return bytes.fill(0) };
     let element = default_fill(ext_type(mem));
     for to in bytes.chunks_mut(mem.size()) {

@@ -367,8 +367,10 @@ impl QueuedGet<'_> {
                 Err(other) => error = other,
             }
         }
-        if file.is_remote() {
-            failed_get::fill(get.mem, bytes);
+        if file.is_remote()
+            && let Ok(shared) = file.read()
+        {
+            failed_get::overwrite(&**shared, get, bytes);
         }
         Err(error)
     }
