@@ -24,9 +24,10 @@ use crate::selection::{Coords, GridSelection, run_in};
 use crate::stored::{LocatedChunk, UnfilteredChunk, decoding, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::{
-    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, MAPPED_BYTES, READ_BATCH_CHUNKS,
-    READ_CLAIM_BYTES, READ_GAP_BYTES, READ_POOL_CACHED_BYTES, READ_POOL_DECODED_BYTES,
-    READ_POOL_UNFILTERED_BYTES, SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
+    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, MAPPED_BYTES, MOST_PREFETCH_CHUNKS,
+    READ_BATCH_CHUNKS, READ_CLAIM_BYTES, READ_GAP_BYTES, READ_POOL_CACHED_BYTES,
+    READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES, SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
+    TOLD_WALK_BYTES,
 };
 use crate::worker::WorkerBuffers;
 
@@ -159,8 +160,10 @@ impl SharedArray {
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
         let observed = {
+            let far = self.is_remote().then(|| TOLD_WALK_BYTES.div_ceil(chunk_bytes as u64));
             let mut pattern = self.pattern.lock();
-            pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
+            let threads = (self.engine.threads(), far.map(|n| n.min(MOST_PREFETCH_CHUNKS)));
+            pattern.observe(&selection, threads, chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(observed.position);
         let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);

@@ -115,6 +115,8 @@ pub(crate) const MOST_PREFETCH_CHUNKS: u64 = 1024;
 pub(crate) const PREFETCH_BUDGET_PART: u64 = 4;
 /// Stored bytes of chunks ahead of a walk that a remote storage is told of at a time. Rows: `bench/remote.py`.
 pub(crate) const TOLD_AHEAD_BYTES: u64 = 32 << 20;
+/// Bytes of decoded chunks that are on their way ahead of a walk, at most. Rows: `bench/remote.py`.
+pub(crate) const TOLD_WALK_BYTES: u64 = 16 << 20;
 /// First and longest sleep between two looks whether the work in the background has ended. No row: when arrays are
 /// closed.
 pub(crate) const STOP_NAPS: (Duration, Duration) =

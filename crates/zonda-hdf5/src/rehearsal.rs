@@ -75,11 +75,6 @@ impl Rehearsal {
         self.noted.lock().n_misses
     }
 
-    /// Notes that bytes will be read.
-    pub fn want(&self, at: u64, len: u64) {
-        self.will_read(&[at..at.saturating_add(len)]);
-    }
-
     /// Asks for all that was noted. `false` where nothing was, or where that is more than one may ask for.
     pub fn fetch(&self) -> bool {
         let len = self.storage.len().unwrap_or(0);
@@ -141,9 +136,12 @@ impl Storage for Rehearsal {
     }
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        let here = ranges.iter().map(|range| self.check_here(range.at, range.buf.len()));
-        // All that is not here is noted, and not the first alone.
-        here.fold(Ok(()), |all, one| all.and(one))?;
+        let mut are_here = Ok(());
+        for range in &*ranges {
+            // All that is not here is noted, and not the first alone.
+            are_here = are_here.and(self.check_here(range.at, range.buf.len()));
+        }
+        are_here?;
         self.storage.read_ranges(ranges)
     }
 

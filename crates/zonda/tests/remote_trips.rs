@@ -179,7 +179,7 @@ fn trips_of_a_get_do_not_grow_with_chunks() {
             let got = values(&far, var, &shape).unwrap();
             assert!(got == values(&near, var, &shape).unwrap());
             assert_eq!(got.0.len(), n * 16);
-            let (here, came) = since(&storage, before);
+            let (here, _) = since(&storage, before);
             trips.push(here);
         }
         assert!(trips.iter().all(|&trips| trips <= most), "{kind}: {trips:?}");
@@ -470,4 +470,111 @@ fn names_in_a_remote_file_are_refused_and_no_fill() {
     }
     let (var, shape) = find(&far, "own");
     assert_eq!(values(&far, var, &shape).unwrap().0[4..8], 1i32.to_ne_bytes());
+}
+
+#[test]
+fn a_walk_through_chunks_is_told_ahead() {
+    let storage: Arc<dyn Storage> = Arc::new(Memory::new());
+    let options = CreateOptions { format: Format::NetCdf4, ..CreateOptions::default() };
+    let file = Dataset::create_in(Arc::clone(&storage), Path::new("new"), &options).unwrap();
+    let (t, x) = (file.def_dim(b"t", 200).unwrap(), file.def_dim(b"x", 40_000).unwrap());
+    for name in ["plain", "packed"] {
+        let var = file.def_var(name.as_bytes(), ExtType::Int.nc_type(), &[t.0, x.0]).unwrap();
+        let shape = Some(&[1, 40_000][..]);
+        file.def_var_chunking(VarRef::from(var), zonda::StorageRequest::Chunked, shape).unwrap();
+        if name == "packed" {
+            file.def_var_deflate(VarRef::from(var), false, Some(1)).unwrap();
+        }
+    }
+    file.enddef(Reserve::Default).unwrap();
+    let mut random = zonda_testkit::Rng::new(1);
+    let bytes: Vec<u8> = random.bytes(200 * 40_000 * 4);
+    let slab = Hyperslab { start: &[0, 0], count: &[200, 40_000], stride: None };
+    for var in [VarId(0), VarId(1)] {
+        assert_eq!(file.put(var, &slab, None, &bytes).unwrap().out_of_range, 0);
+    }
+    file.close().unwrap();
+    let mut stored = vec![0; usize::try_from(storage.len().unwrap()).unwrap()];
+    storage.read_at(0, &mut stored).unwrap();
+    for var in [VarId(0), VarId(1)] {
+        let (_, far, distant) = both(&stored);
+        let before = distant.counts();
+        let mut row = vec![0; 160_000];
+        for k in 0..200 {
+            let slab = Hyperslab { start: &[k, 0], count: &[1, 40_000], stride: None };
+            assert_eq!(far.get(var, &slab, None, &mut row).unwrap().out_of_range, 0);
+            assert!(row[..] == bytes[k * 160_000..][..160_000], "{k}");
+            // A program does something with the values, and threads in the background come to their turn.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let (trips, came) = since(&distant, before);
+        assert!(came <= stored.len() as u64 * 6 / 10, "{came} bytes");
+        assert!(trips <= 40, "{trips} trips for 200 chunks");
+    }
+}
+
+/// All files below a folder.
+fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if std::fs::metadata(&path).is_ok_and(|meta| meta.len() < 20 << 20) {
+            found.push(path);
+        }
+    }
+}
+
+/// `ZONDA_CORPUS` names a larger folder of files.
+#[test]
+fn every_file_is_read_far_away_as_here() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    files(&root.join("tests/corpus"), &mut found);
+    files(&root.join("crates/zonda-hdf5/tests/data"), &mut found);
+    files(&root.join("crates/zonda-nc4/tests/data"), &mut found);
+    if let Some(corpus) = std::env::var_os("ZONDA_CORPUS") {
+        files(&Path::new(&corpus).join("files"), &mut found);
+    }
+    let mut n_read = 0;
+    for path in found {
+        let bytes = std::fs::read(&path).unwrap();
+        let near = Memory::new();
+        near.write_at(0, &bytes).unwrap();
+        let near: Arc<dyn Storage> = Arc::new(near);
+        let options = OpenOptions::default();
+        let name = path.display();
+        let near = Dataset::open_in(near, Path::new("near.nc"), &options);
+        let far = open(&Arc::new(DistantMemory::new(bytes)));
+        let (near, far) = match (near, far) {
+            (Ok(near), Ok(far)) => (near, far),
+            (Err(near), Err(far)) if near.code() == far.code() => continue,
+            (near, far) => panic!("{name}: here {:?}, far away {:?}", near.err(), far.err()),
+        };
+        let code = |said: zonda::Result<Vec<String>>| said.map_err(|error| error.code());
+        let (said, far_said) = (code(inquire(&near)), code(inquire(&far)));
+        // How long a virtual dataset is depends on its sources, which are refused in a remote file.
+        let is_virtual = said.as_ref().is_ok_and(|said| said.concat().contains("Virtual"));
+        assert!(said == far_said || is_virtual, "{name}: other definitions");
+        if said != far_said {
+            continue;
+        }
+        let Ok(all) = variables(&near) else { continue };
+        for (path, var, shape) in all {
+            if shape.iter().fold(1u64, |n, &dim| n.saturating_mul(dim as u64)) > 1 << 22 {
+                continue;
+            }
+            match (values(&near, var, &shape), values(&far, var, &shape)) {
+                (Ok(near), Ok(far)) => assert!(near == far, "{name}: {path}: other values"),
+                (near, Err(far)) => {
+                    let refused = far.to_string().contains("behind a network may not name");
+                    let same = near.err().map(|error| error.code()) == Some(far.code());
+                    assert!(refused || same, "{name}: {path}: {far}");
+                }
+                (Err(near), Ok(_)) => panic!("{name}: {path}: only here: {near}"),
+            }
+        }
+        n_read += 1;
+    }
+    assert!(n_read >= 20, "{n_read}");
 }

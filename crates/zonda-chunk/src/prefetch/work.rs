@@ -12,7 +12,6 @@
 //! claim from before that is taken away, and one from after it meets the new version; `tests/model_prefetch.rs` tries orders
 //! of both.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -24,7 +23,7 @@ use crate::stored::LocatedChunk;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{fork, sleep};
 use crate::table::ChunkAt;
-use crate::tuning::{MOST_PREFETCH_CHUNKS, PREFETCH_BUDGET_PART, STOP_NAPS, TOLD_AHEAD_BYTES};
+use crate::tuning::{MOST_PREFETCH_CHUNKS, PREFETCH_BUDGET_PART, STOP_NAPS};
 use crate::worker::WorkerBuffers;
 
 /// A box of the chunk grid to be decoded in the background.
@@ -124,7 +123,7 @@ impl SharedArray {
         let chunks = sides.try_fold(1u64, u64::checked_mul).filter(|&n| n <= MOST_PREFETCH_CHUNKS);
         let bytes = chunks.and_then(|n| n.checked_mul(self.chunk_bytes? as u64));
         self.engine.threads() > 1
-            && (self.is_filtered() || self.storage.remote().is_some())
+            && (self.is_filtered() || self.is_remote())
             && bytes.is_some_and(|n| n <= self.engine.budget_bytes() / PREFETCH_BUDGET_PART)
     }
 }
@@ -186,26 +185,16 @@ impl PrefetchBox {
         if !self.forward {
             chunks.reverse();
         }
-        if let Some(remote) = inner.storage.remote() {
-            let ranges = chunks.iter().map(|(_, place, _): &(Coords, ChunkAt, bool)| {
-                place.at..place.at.saturating_add(place.len)
-            });
-            remote.will_read(&bounded(ranges));
+        if inner.is_remote() {
+            // They are on their way then. A thread that waited for them would be in the way of others, and of a fork.
+            let _gate = fork::enter()?;
+            inner.will_read(chunks.iter().map(|(_, place, _)| *place));
+            return None;
         }
         let PrefetchBox { axis, forward, walk, .. } = self;
         let next = AtomicUsize::new(0);
         Some(PrefetchJob { running, version, axis, forward, walk, chunks, next })
     }
-}
-
-/// The first of the ranges, as many as memory has room for: their lengths are the file's.
-fn bounded(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
-    let mut left = TOLD_AHEAD_BYTES;
-    let fits = |range: &Range<u64>| {
-        left = left.saturating_sub(range.end - range.start);
-        left > 0
-    };
-    ranges.take_while(fits).collect()
 }
 
 impl PrefetchJob {
