@@ -555,6 +555,13 @@ impl File {
 fn find(storage: &dyn Storage, len: u64) -> Result<(SuperblockWindow, u64)> {
     let mut window = SuperblockWindow::read(storage, 0)?;
     let mut at = 0u64;
+    if let Some(remote) = storage.remote().filter(|_| !window.from(0).starts_with(&SIGNATURE)) {
+        // All places where it may be come together.
+        let places = (9..63u32).filter_map(|bits| 1u64.checked_shl(bits));
+        let bytes = SUPERBLOCK_READ_BYTES as u64;
+        let places = places.take_while(|&at| at < len).map(|at| at..at.saturating_add(bytes));
+        remote.will_read(&places.collect::<Vec<_>>());
+    }
     while at.saturating_add(SIGNATURE.len() as u64) <= len {
         if window.from(at).len() < Superblock::MAX_BYTES && at > window.at {
             window = SuperblockWindow::read(storage, at)?;

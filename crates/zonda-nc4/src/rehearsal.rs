@@ -12,6 +12,7 @@ use zonda_storage::Storage;
 
 use crate::element_form::ElementForm;
 use crate::fault::HdfResult;
+use crate::tuning::REHEARSAL_ROUNDS;
 use crate::values::add_collections;
 use crate::var_data::{FilterFinder, unfilter};
 
@@ -25,7 +26,7 @@ pub(crate) fn fetch_objects(main: &File, find: &FilterFinder) -> HdfResult<()> {
     let mut seen: HashSet<FileAddr> = HashSet::new();
     seen.insert(file.root());
     let mut waiting = vec![file.root()];
-    while !waiting.is_empty() {
+    for _ in 0..REHEARSAL_ROUNDS {
         let mut again = Vec::new();
         // Objects that a group leads to are visited with the others of this round.
         while let Some(addr) = waiting.pop() {

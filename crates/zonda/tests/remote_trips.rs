@@ -63,7 +63,7 @@ fn variables(file: &Dataset) -> zonda::Result<Vec<(String, VarRef, Vec<usize>)>>
                 let path = [&meta.group_path()[..], b"/", meta.var(var)?.name].concat();
                 let mut shape = [0; 8];
                 let rank = meta.var_shape(var, &mut shape)?;
-                let path = String::from_utf8(path).unwrap();
+                let path = String::from_utf8_lossy(&path).into_owned();
                 found.push((path, VarRef { group, var }, shape[..rank].to_vec()));
             }
         }
