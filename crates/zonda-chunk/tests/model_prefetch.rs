@@ -280,7 +280,7 @@ mod reads {
         }
 
         #[expect(clippy::unused_self, reason = "as in the crate")]
-        pub(crate) fn will_read(&self, places: impl Iterator<Item = ChunkAt>) {
+        pub(crate) fn will_read(&self, places: impl Iterator<Item = super::table::ChunkAt>) {
             drop(places);
         }
 

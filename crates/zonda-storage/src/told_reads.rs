@@ -121,12 +121,7 @@ impl<'s, I: Iterator<Item = (u64, Range<u64>)>> ToldReads<'s, I> {
         ToldReads::begin(remote, rows, gap, true)
     }
 
-    fn begin(
-        remote: &'s dyn RemoteReads,
-        ranges: I,
-        gap: u64,
-        are_rows: bool,
-    ) -> ToldReads<'s, I> {
+    fn begin(remote: &'s dyn RemoteReads, ranges: I, gap: u64, are_rows: bool) -> ToldReads<'s, I> {
         let (rest, last_lot, is_done) = (None, None, false);
         let mut told = ToldReads { remote, ranges, rest, last_lot, gap, are_rows, is_done };
         told.tell();
@@ -174,6 +169,7 @@ impl<'s, I: Iterator<Item = (u64, Range<u64>)>> ToldReads<'s, I> {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 mod tests {
     use super::*;
     use std::sync::Mutex;

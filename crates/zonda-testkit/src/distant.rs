@@ -265,6 +265,7 @@ fn refused(op: Op, at: u64, len: u64) -> StorageError {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 mod tests {
     use super::*;
 
