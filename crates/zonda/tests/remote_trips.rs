@@ -513,6 +513,31 @@ fn a_walk_through_chunks_is_told_ahead() {
     }
 }
 
+#[test]
+fn copies_of_remote_files_take_few_trips() {
+    let folder = zonda_testkit::TempFolder::new("remote-copies");
+    for (name, bytes, most) in [
+        ("index-filtered", packed("index-filtered"), 30),
+        ("index-btree-v2", packed("index-btree-v2"), 30),
+        ("classic", classic(20, 600, 300), 25),
+    ] {
+        let (near, far, storage) = both(&bytes);
+        let target = folder.path().join(name);
+        let options = zonda::copy::CopyOptions::default();
+        let go_on = &mut |_: &zonda::copy::Progress<'_>| std::ops::ControlFlow::Continue(());
+        zonda::copy::copy_dataset(&far, &target, &options, go_on).unwrap();
+        let counts = storage.counts();
+        assert!(counts.bytes <= bytes.len() as u64 * 105 / 100 + (1 << 20), "{name}: {counts:?}");
+        assert!(counts.trips <= most, "{name}: {counts:?}");
+        let copy = Dataset::open(&target, &OpenOptions::default()).unwrap();
+        for (path, var, shape) in variables(&near).unwrap() {
+            let (there, _) = find(&copy, path.trim_start_matches('/'));
+            let (got, want) = (values(&copy, there, &shape), values(&near, var, &shape));
+            assert!(got.unwrap() == want.unwrap(), "{name}: {path}");
+        }
+    }
+}
+
 /// All files below a folder.
 fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
