@@ -25,7 +25,8 @@
 #define NC_HAS_SZIP_WRITE 1    /* writing szip */
 #define NC_HAS_DAP2 0          /* OPeNDAP 2 */
 #define NC_HAS_DAP4 0          /* DAP 4 */
-#define NC_HAS_BYTERANGE 0     /* files read over HTTP by byte ranges */
+#define NC_HAS_BYTERANGE 1     /* files read over HTTP by byte ranges */
+#define NC_HAS_S3 1            /* 4.9.2: files read from S3 by byte ranges */
 #define NC_HAS_DISKLESS 1      /* NC_DISKLESS and netcdf_mem.h */
 #define NC_HAS_MMAP 1          /* NC_MMAP */
 #define NC_HAS_JNA 0           /* work-arounds for Java callers */

@@ -8,7 +8,12 @@ use zonda::{Error, NcError};
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let path = error.path().map(std::path::Path::as_os_str);
     let path = path.map(std::ffi::OsStr::to_os_string);
-    made(py, error.code(), &error.cause(), path, error.offset())
+    // What a server said is known better than the codes of netCDF can tell.
+    let code = error.remote_failure().map_or_else(
+        || error.code(),
+        |kind| NcError::System(kind.raw_os_error()),
+    );
+    made(py, code, &error.cause(), path, error.offset())
 }
 
 /// The exception for a code and a text that explains it.

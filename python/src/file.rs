@@ -14,7 +14,8 @@ use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::team::Team;
 use zonda::{
-    CreateOptions, Dataset, Detected, Format, NcError, OpenOptions, Persist, Reserve, WriteBehind,
+    CreateOptions, Dataset, Detected, Format, NcError, OpenOptions, Persist, RemoteSettings,
+    Reserve, WriteBehind,
 };
 
 use crate::describe::var_ref;
@@ -194,7 +195,7 @@ fn or_raise<T>(
 impl File {
     /// Opens a file.
     #[staticmethod]
-    #[pyo3(signature = (path, *, write=false, share=false, io=None, in_memory=false, persist=false, write_behind=None))]
+    #[pyo3(signature = (path, *, write=false, share=false, io=None, in_memory=false, persist=false, write_behind=None, remote=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn open(
         py: Python<'_>,
@@ -205,7 +206,9 @@ impl File {
         in_memory: bool,
         persist: bool,
         write_behind: Option<&str>,
+        remote: Option<Vec<(String, String)>>,
     ) -> PyResult<File> {
+        let remote = RemoteSettings(remote.unwrap_or_default());
         let write_behind = self::write_behind(write_behind)?;
         let in_memory = memory(in_memory, persist);
         let settings = Settings::now();
@@ -218,6 +221,7 @@ impl File {
             chunk_cache,
             alignment,
             write_behind,
+            remote,
             ..OpenOptions::default()
         };
         let (path, _) = path.found();
@@ -544,4 +548,16 @@ pub(crate) fn version() -> &'static str {
 #[pyfunction]
 pub(crate) fn netcdf_version() -> &'static str {
     "4.9.0"
+}
+
+/// Whether it is the URL of a file on a server, and not a path.
+#[pyfunction]
+pub(crate) fn is_url(path: PathArg) -> bool {
+    zonda::is_url(&path.0)
+}
+
+/// A path, or a URL without what may be secret.
+#[pyfunction]
+pub(crate) fn shown_name(path: PathArg) -> PathBuf {
+    zonda::shown_name(&path.0).into_owned()
 }

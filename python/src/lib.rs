@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod object_storage;
 mod objects;
+mod ranges;
 mod rules;
 mod tuning;
 mod types;
@@ -31,7 +32,7 @@ mod _zonda {
     #[pymodule_export]
     use super::file::File;
     #[pymodule_export]
-    use super::file::{detect, detect_bytes, netcdf_version, version};
+    use super::file::{detect, detect_bytes, is_url, netcdf_version, shown_name, version};
     #[pymodule_export]
     use super::fork::{after_fork_in_child, after_fork_in_parent, before_fork, drain_all};
     #[pymodule_export]

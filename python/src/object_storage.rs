@@ -1,6 +1,7 @@
 //! Read-only storages over Python objects: an object with `read`, and a buffer of bytes.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use zonda_runtime::lock::{Mutex, Rank};
@@ -8,12 +9,18 @@ use zonda_runtime::lock::{Mutex, Rank};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zonda::storage::{Advice, Op, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
+use zonda::storage::{
+    Advice, Op, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
+};
 
-/// Reads by `seek` and `read` of an object, one call at a time.
+use crate::ranges::Ranges;
+
+/// Reads by `seek` and `read` of an object, one call at a time; or, of a file of fsspec that is on a server, by calls for many ranges.
 ///
 /// A thread that waits for its turn does not hold the GIL, since the engine is called without it.
 pub(crate) struct ObjectReader {
+    /// Set for what is on a server.
+    ranges: Option<Ranges>,
     turn: Mutex<Py<PyAny>>,
     name: String,
     len: u64,
@@ -36,8 +43,9 @@ impl ObjectReader {
         })?;
         let named = file.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
         let name = named.unwrap_or_else(|| format!("<{}>", file.get_type()));
+        let ranges = Ranges::of_file(&file, len);
         let turn = Mutex::ranked(Rank::Storage, file.unbind());
-        Ok(ObjectReader { turn, name, len, raised: Mutex::ranked(Rank::Cause, None) })
+        Ok(ObjectReader { ranges, turn, name, len, raised: Mutex::ranked(Rank::Cause, None) })
     }
 
     /// Takes the exception that the object raised since the last call.
@@ -74,6 +82,19 @@ pub(crate) trait Source: fmt::Debug + Send + Sync {
 
     /// As [`Storage::read_at`].
     fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError>;
+
+    /// As [`Storage::remote`].
+    fn remote(&self) -> Option<&dyn RemoteReads> {
+        None
+    }
+}
+
+impl RemoteReads for ObjectReader {
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        let Some(reader) = &self.ranges else { return };
+        // What goes wrong is met again, and told, by the read.
+        let _ahead = Python::try_attach(|py| reader.fetch_ahead(py, ranges));
+    }
 }
 
 impl Source for ObjectReader {
@@ -87,15 +108,24 @@ impl Source for ObjectReader {
         self.len
     }
 
+    fn remote(&self) -> Option<&dyn RemoteReads> {
+        self.ranges.as_ref().map(|_| self as &dyn RemoteReads)
+    }
+
     fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let len = buf.len() as u64;
-        let turn = self.turn.lock();
-        let read = Python::try_attach(|py| {
-            self.read_from(turn.bind(py), at, buf).inspect_err(|error| {
-                let error = error.clone_ref(py);
-                *self.raised.lock() = Some(error);
-            })
-        });
+        let noted = |py: Python<'_>, error: &PyErr| *self.raised.lock() = Some(error.clone_ref(py));
+        let read = match &self.ranges {
+            Some(ranges) => Python::try_attach(|py| {
+                ranges.read(py, at, buf).inspect_err(|error| noted(py, error))
+            }),
+            None => {
+                let turn = self.turn.lock();
+                Python::try_attach(|py| {
+                    self.read_from(turn.bind(py), at, buf).inspect_err(|error| noted(py, error))
+                })
+            }
+        };
         match read {
             Some(Ok(got)) => Ok(got),
             // `None` while the interpreter shuts down.
@@ -163,6 +193,10 @@ impl<S: Source> Storage for ReadOnly<S> {
 
     fn fill_at(&self, at: u64, len: u64, _: &[u8]) -> Result<(), StorageError> {
         self.refused(at, len)
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteReads> {
+        self.0.remote()
     }
 
     fn advise(&self, _: Advice) {}

@@ -42,14 +42,17 @@ class File:
     # ---- open, create, end -------------------------------------------------------------------------
     @staticmethod
     def open(path: str | bytes, *, write: bool = False, share: bool = False, io: str | None = None,
-             in_memory: bool = False, persist: bool = False, write_behind: str | None = None) -> File: ...
+             in_memory: bool = False, persist: bool = False, write_behind: str | None = None,
+             remote: list[tuple[str, str]] | None = None) -> File:
+        """`remote`: settings for a file on a server, for this opening alone."""
     @staticmethod
     def open_bytes(data: bytes | bytearray | memoryview, *, write: bool = False) -> File:
         """A file that is in memory (the buffer is kept or copied once; never changed)."""
     @staticmethod
     def open_object(file: Any) -> File:
         """Any Python object with `read(n)`, `seek(offset, whence)` (fsspec, open(..., "rb"), zipfile ...), for reading.
-        Its methods are called under the GIL and one at a time. Exceptions it raises come out unchanged."""
+        Its methods are called under the GIL and one at a time; of a file of fsspec that is not on this machine, `cat_ranges`
+        of its file system is called, for many ranges at once. Exceptions they raise come out unchanged."""
     @staticmethod
     def create(path: str | bytes, format: Format, *, exclusive: bool = False, share: bool = False, io: str | None = None,
                in_memory: bool = False, persist: bool = False, write_behind: str | None = None) -> File: ...
@@ -181,6 +184,8 @@ def get_chunk_cache() -> tuple[int, int, float]: ...
 def set_chunk_cache(bytes: int, slots: int, preemption: float) -> None: ...
 def version() -> str: ...                        # of zonda
 def netcdf_version() -> str: ...                 # that nc_inq_libvers tells
+def is_url(path: str | bytes) -> bool: ...      # of a file on a server: http, https, s3
+def shown_name(path: str | bytes) -> str: ...   # a path, or a URL without secrets
 def strerror(code: int) -> str: ...              # what nc_strerror says
 def get_alignment() -> tuple[int, int]: ...      # (threshold, alignment) for files created from now on
 def set_alignment(threshold: int, alignment: int) -> None: ...

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Union, cast
 
-from . import _parallel
+from . import _parallel, _remote
 from ._zonda import File
 from .errors import NetCDFError
 from .group import Group
@@ -174,6 +174,7 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
     progress: bool = False,
     comm: Any = None,
     info: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
     **creation: Any,
 ) -> Dataset:
     """Opens a file.
@@ -181,8 +182,9 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
     Parameters
     ----------
     source
-        A path; the bytes of a file (for reading, or in memory); or an open binary file or anything else with ``read`` and
-        ``seek``, for reading.
+        A path; the URL of a file on a server (``http://``, ``https://``, ``s3://``), for reading; the bytes of a file (for
+        reading, or in memory); or an open binary file or anything else with ``read`` and ``seek``, for reading. Of files of
+        fsspec many ranges are asked for at once.
     mode
         ``"r"`` to read, ``"r+"`` or ``"a"`` to read and write what is there, ``"w"`` and ``"x"`` as `create`.
     share
@@ -199,6 +201,9 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
         A communicator of mpi4py, whose ranks all make this call and share the file.
     info
         An ``mpi4py.MPI.Info`` with hints.
+    storage_options
+        For a URL: keys as of fsspec (``key``, ``secret``, ``token``, ``anon``, ``profile``, ``endpoint_url``, ``username``,
+        ``password``, ``headers``, ``client_kwargs``, ...). They hold for this file alone.
 
     Returns
     -------
@@ -206,6 +211,8 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
 
     Raises
     ------
+    ValueError
+        For keys of `storage_options` that mean nothing here.
     FileNotFoundError, PermissionError, OSError
         As of the system. What is no file of netCDF is an OSError, too. All are `zonda.NetCDFError`.
 
@@ -231,8 +238,13 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
     if mode not in ("r", "r+", "a"):
         raise ValueError(f"mode is r, r+, a, w or x, not {mode!r}")
     write = mode != "r"
+    if storage_options is not None and not _remote.is_url(source):
+        raise ValueError("storage_options are for URLs (http://, https://, s3://)")
+    remote = _remote.settings(storage_options)
     if comm is not None or info is not None:
         ranks = _with_ranks(comm, info, share=share, memory=memory, write_behind=write_behind)
+        if storage_options is not None:
+            raise ValueError("a file of several ranks takes no storage_options: write them into .ncrc")
         if not isinstance(source, (str, bytes, os.PathLike)):
             raise TypeError(f"a file of several ranks needs a path, not {type(source).__name__}")
         path = cast(Union[str, bytes, "os.PathLike[str]"], source)
@@ -243,8 +255,10 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
         place = os.fspath(source)
         if not isinstance(place, (str, bytes)):
             raise TypeError(f"no path: {place!r}")
-        file = File.open(place, write=write, share=share, io=io, in_memory=memory, write_behind=_behind(write_behind))
-        again = None if write else (os.path.abspath(place), share, io, memory, progress)
+        behind = _behind(write_behind)
+        file = File.open(place, write=write, share=share, io=io, in_memory=memory, write_behind=behind, remote=remote)
+        lasting = place if _remote.is_url(place) else os.path.abspath(place)
+        again = None if write else (lasting, share, io, memory, progress, storage_options)
         return Dataset(file, progress, again)
     if not (hasattr(source, "read") and hasattr(source, "seek")):
         raise TypeError(f"a path, bytes or an open file is needed, not {type(source).__name__}")
@@ -338,7 +352,9 @@ def _behind(how: str | bool | None) -> str | None:
     return ("on" if how else "off") if isinstance(how, bool) else how
 
 
-def _open_again(path: str | bytes, share: bool, io: str | None, memory: bool, progress: bool) -> Dataset:
+def _open_again(
+    path: str | bytes, share: bool, io: str | None, memory: bool, progress: bool, storage_options: Mapping[str, Any] | None = None
+) -> Dataset:
     """For pickles."""
     opener: Callable[..., Dataset] = open
-    return opener(path, share=share, io=io, memory=memory, progress=progress)
+    return opener(path, share=share, io=io, memory=memory, progress=progress, storage_options=storage_options)

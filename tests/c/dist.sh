@@ -115,7 +115,7 @@ claims() { # netcdf_meta.h, and nc-config with it, says what the library does
     (cd "$folder" && ./features >answers) || return 1
     while read -r name answer; do
         case $name in
-            NC2 | NC4 | HDF4 | HDF5 | DAP2 | DAP4 | CDF5 | LOGGING | PNETCDF | PARALLEL | PARALLEL4 | NCZARR) ;;
+            NC2 | NC4 | HDF4 | HDF5 | DAP2 | DAP4 | BYTERANGE | S3 | CDF5 | LOGGING | PNETCDF | PARALLEL | PARALLEL4 | NCZARR) ;;
             SZIP) name=SZLIB ;;
             *) continue ;;
         esac

@@ -53,6 +53,7 @@ ADDED = {
     r"NC_UDF[2-9]|NC_FORMATX_UDF[2-9]|NC_MAX_UDF_FORMATS": "4.10.0",
     r"NC_FillValue|NC_FORMATX_ZARR|NC_ENOTZARR": "4.9.3",
     r"NC_EZARRMETA": "4.10.0",
+    r"NC_HAS_S3": "4.9.2",
     r"NC_HAS_BZ2|NC_HAS_BLOSC": "4.9.1; netCDF4-python takes their lack for that of the functions",
     r"H5Z_\w+|H5(allocate|resize|free)_memory": (
         "netcdf_filter_build.h includes a header that the distribution does not install; "

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
+use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions, RemoteFailure};
 
 use crate::boundary::boundary_with_code;
 use crate::c_memory::put;
@@ -32,7 +32,10 @@ fn block_bytes(hint_bytes: usize, parsed: &PathArgument, in_memory: Option<usize
         return (len / 2 / 8 * 8).max(8);
     }
     if hint_bytes < SMALLEST {
-        let of_file = std::fs::metadata(parsed.os_path()).map_or(DEFAULT, |file| file.blksize());
+        let of_file = match parsed.is_remote {
+            true => DEFAULT,
+            false => std::fs::metadata(parsed.os_path()).map_or(DEFAULT, |file| file.blksize()),
+        };
         return usize::try_from(of_file.max(DEFAULT)).unwrap_or(LARGEST);
     }
     hint_bytes.min(LARGEST).next_multiple_of(8)
@@ -52,6 +55,29 @@ unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usi
 pub(crate) fn creation_failure(failure: CallFailure, format: Format) -> CallFailure {
     match failure.code() {
         NcError::System(_) if format.is_hdf5() => failure.with_code(NcError::System(libc::EACCES)),
+        _ => failure,
+    }
+}
+
+/// The failure of an opening as C gets it.
+pub(crate) fn opening_failure(
+    error: zonda::Error,
+    parsed: &PathArgument,
+    is_for_writing: bool,
+) -> CallFailure {
+    let of_server = error.remote_failure();
+    let failure = CallFailure::from(error);
+    match failure.code() {
+        // A folder can be opened, but what is in it is no netCDF file.
+        NcError::System(libc::EISDIR) => failure.with_code(NcError::NotNc),
+        // The reference takes a file on a server for HDF5 where it does not know what it is; and has this code for
+        // one that is HDF5 and is to be written.
+        NcError::NotNc if parsed.is_remote && of_server.is_none() => {
+            failure.with_code(NcError::HdfErr)
+        }
+        _ if is_for_writing && of_server == Some(RemoteFailure::ReadOnly) => {
+            failure.with_code(NcError::HdfErr)
+        }
         _ => failure,
     }
 }
@@ -149,6 +175,11 @@ pub(crate) unsafe fn create(
         None if parsed.netcdf4 => netcdf4_of(cmode),
         None => format_asked_for(cmode),
     };
+    if parsed.is_remote && !parsed.asks_for_bytes {
+        // The reference takes it for the URL of a service that has no files to be created.
+        let why = "a netCDF file cannot be created behind a URL: create it on a disk and copy it there with `zonda copy`";
+        return Err(zonda::Error::because(NcError::NotNc, why).at(parsed.os_path()).into());
+    }
     if format.is_hdf5() && cmode & MMAP != 0 {
         return Err(NcError::Inval.into());
     }
@@ -176,6 +207,10 @@ pub(crate) unsafe fn create(
 
 /// The table of a program's own format whose magic number a file begins with.
 fn table_of_file(parsed: &PathArgument) -> Option<&'static NcDispatch> {
+    if parsed.is_remote {
+        // Formats of programs read files by their own means, and have to be asked for by their mode.
+        return None;
+    }
     table_of_content(|start| {
         let Ok(mut file) = std::fs::File::open(parsed.os_path()) else { return 0 };
         let mut n = 0;
@@ -227,16 +262,10 @@ unsafe fn open(
         equal_attributes: false,
         hints: zonda::Hints::default(),
         independent_filters: false,
+        remote: zonda::RemoteSettings::default(),
     };
-    let dataset = Dataset::open(parsed.os_path(), &options).map_err(|error| {
-        // A folder can be opened, but what is in it is no netCDF file.
-        match CallFailure::from(error) {
-            failure if failure.code() == NcError::System(libc::EISDIR) => {
-                failure.with_code(NcError::NotNc)
-            }
-            failure => failure,
-        }
-    })?;
+    let dataset = Dataset::open(parsed.os_path(), &options)
+        .map_err(|error| opening_failure(error, &parsed, options.write))?;
     if omode & MMAP != 0 && dataset.is_hdf5() {
         return Err(NcError::Inval.into());
     }
@@ -244,7 +273,7 @@ unsafe fn open(
     unsafe {
         answer_block_bytes(chunksizehintp, |hint_bytes| {
             let in_memory = (omode & DISKLESS != 0).then(|| {
-                let len = std::fs::metadata(parsed.os_path()).map_or(0, |file| file.len());
+                let len = dataset.storage().and_then(|storage| storage.len().ok()).unwrap_or(0);
                 usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE_BYTES)
             });
             block_bytes(hint_bytes, &parsed, in_memory)

@@ -16,7 +16,7 @@ use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, SHARE, WRITE,
     check_create_mode, format_asked_for, netcdf4_of, shown_mode,
 };
-use crate::open::{creation_failure, enter, quick_format, table_asked_for};
+use crate::open::{creation_failure, enter, opening_failure, quick_format, table_asked_for};
 use crate::path_argument::PathArgument;
 use crate::process_settings::{alignment, chunk_cache};
 
@@ -63,7 +63,7 @@ unsafe fn create(
         None if parsed.netcdf4 => netcdf4_of(cmode),
         None => format_asked_for(cmode),
     };
-    let team = mpi::team(comm, "nc_create_par", &parsed.os_path().display().to_string())?;
+    let team = mpi::team(comm, "nc_create_par", &parsed.shown_file())?;
     let asked = mpi::asked(&*team, info);
     prepare_for_fork_and_exit();
     let options = CreateOptions {
@@ -110,7 +110,7 @@ unsafe fn open(
     if table_asked_for(&parsed, omode)?.is_some() {
         return Err(NcError::NoPar.into());
     }
-    let team = mpi::team(comm, "nc_open_par", &parsed.os_path().display().to_string())?;
+    let team = mpi::team(comm, "nc_open_par", &parsed.shown_file())?;
     let asked = mpi::asked(&*team, info);
     prepare_for_fork_and_exit();
     let options = OpenOptions {
@@ -125,12 +125,7 @@ unsafe fn open(
         ..OpenOptions::default()
     };
     let opened = Dataset::open_parallel(team, parsed.os_path(), &options);
-    let dataset = opened.map_err(|error| match CallFailure::from(error) {
-        failure if failure.code() == NcError::System(libc::EISDIR) => {
-            failure.with_code(NcError::NotNc)
-        }
-        failure => failure,
-    })?;
+    let dataset = opened.map_err(|error| opening_failure(error, &parsed, options.write))?;
     let mode = shown_mode(omode, quick_format(&dataset));
     // SAFETY: the contract above.
     unsafe { enter(OpenDataset::new(dataset, mode, shown_path), ncidp) }

@@ -22,12 +22,22 @@ pub(crate) struct PathArgument {
     pub(crate) format: Option<Format>,
     /// The number of the program's own format that the mode of a URL names; its path is then the URL.
     pub(crate) user_format: Option<usize>,
+    /// Whether the path is the URL of a file on a server.
+    pub(crate) is_remote: bool,
+    /// Whether the mode of a URL asks for the bytes of a file (`mode=bytes`).
+    pub(crate) asks_for_bytes: bool,
 }
 
-/// Protocols that a netCDF library knows; those of remote data are not built in.
-const REMOTE: [&[u8]; 5] = [b"http", b"https", b"dods", b"dap4", b"s3"];
+/// Protocols of servers whose files are read by ranges of bytes.
+const REMOTE: [&[u8]; 3] = [b"http", b"https", b"s3"];
+/// Protocols that a netCDF library knows and this one does not have.
+const FOREIGN: [&[u8]; 2] = [b"dods", b"dap4"];
 /// Words in `mode=` that mean something other than a file in a format of Zonda.
-const FOREIGN_MODES: [&str; 7] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray", "s3"];
+const FOREIGN_MODES: [&str; 6] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray"];
+/// The word in `mode=` for the bytes of a file.
+const BYTES_MODE: &str = "bytes";
+/// The word in `mode=` for a server that speaks S3.
+const S3_MODE: &str = "s3";
 /// Words in `mode=` that mean netCDF-4.
 const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 
@@ -49,8 +59,35 @@ impl PathArgument {
             return Err(NcError::System(libc::ENAMETOOLONG));
         }
         let parsed = parse(bytes)?;
-        let shown_path = CString::new(without_blanks(bytes)).map_err(|_| NcError::Inval)?;
+        let shown_path =
+            if parsed.is_remote { parsed.shown_url() } else { without_blanks(bytes).to_vec() };
+        let shown_path = CString::new(shown_path).map_err(|_| NcError::Inval)?;
         Ok((parsed, shown_path))
+    }
+
+    /// A URL as `nc_inq_path` gives it: without user, password, query and settings, which may be secrets, but with what opens it as the
+    /// bytes of a file again.
+    fn shown_url(&self) -> Vec<u8> {
+        let mut shown = zonda::shown_name(self.os_path()).as_os_str().as_bytes().to_vec();
+        if self.asks_for_bytes {
+            shown.extend_from_slice(b"#mode=bytes");
+        }
+        shown
+    }
+
+    /// Takes note of a word of `mode=` that says where a file is.
+    fn apply_mode(&mut self, word: &str) -> Result<(), NcError> {
+        let is_foreign = FOREIGN_MODES.contains(&word) || (word == S3_MODE && !self.is_remote);
+        if is_foreign {
+            return Err(NcError::NotBuilt);
+        }
+        self.asks_for_bytes |= word == BYTES_MODE;
+        Ok(())
+    }
+
+    /// The file, for messages.
+    pub(crate) fn shown_file(&self) -> String {
+        zonda::shown_name(self.os_path()).display().to_string()
     }
 
     /// The file, for the operating system.
@@ -68,11 +105,12 @@ fn without_blanks(argument: &[u8]) -> &[u8] {
 /// Reads a path argument. Blanks and control characters in front are not part of it.
 ///
 /// A plain path may end in `#zonda.KEY=VALUE&...`; any other `#` belongs to the file name, as the
-/// reference has it. `file:` URLs lead to their path.
+/// reference has it. `file:` URLs lead to their path. URLs of files on servers stay as they are, but
+/// for keys that begin with `zonda.`.
 ///
 /// # Errors
 /// `NC_EURL` for nothing, `NC_EINVAL` for a protocol nobody knows and for a `zonda.` key nobody knows,
-/// `NC_ENOTBUILT` for what is not a local file in a format of Zonda.
+/// `NC_ENOTBUILT` for what is not a file in a format of Zonda.
 fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
     let text = without_blanks(argument);
     if text.is_empty() {
@@ -89,7 +127,12 @@ fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
             apply_fragment(&mut parsed, fragment)?;
             Ok(parsed)
         }
-        Some((protocol, ..)) if REMOTE.contains(&protocol) => Err(NcError::NotBuilt),
+        Some((protocol, _, fragment)) if cfg!(feature = "remote") && REMOTE.contains(&protocol) => {
+            remote_url(text, fragment)
+        }
+        Some((protocol, ..)) if REMOTE.contains(&protocol) || FOREIGN.contains(&protocol) => {
+            Err(NcError::NotBuilt)
+        }
         Some(_) => Err(NcError::Inval),
     }
 }
@@ -107,6 +150,27 @@ fn plain_path(text: &[u8]) -> Result<PathArgument, NcError> {
         }
     }
     Ok(PathArgument { path: text.to_vec(), ..PathArgument::default() })
+}
+
+/// The URL of a file on a server. Settings may stand in brackets before it and in its fragment.
+fn remote_url(text: &[u8], fragment: &[u8]) -> Result<PathArgument, NcError> {
+    let mut parsed = PathArgument { is_remote: true, ..PathArgument::default() };
+    let mut rest = text;
+    while let Some(inside) = rest.strip_prefix(b"[") {
+        let Some(close) = inside.iter().position(|&byte| byte == b']') else { break };
+        apply_fragment(&mut parsed, &inside[..close])?;
+        rest = &inside[close + 1..];
+    }
+    apply_fragment(&mut parsed, fragment)?;
+    // Those of other libraries are for what opens URLs.
+    let kept = |pair: &&[u8]| !pair.get(..6).is_some_and(|key| key.eq_ignore_ascii_case(b"zonda."));
+    let kept: Vec<&[u8]> = fragment.split(|&byte| byte == b'&').filter(kept).collect();
+    parsed.path = match text.iter().position(|&byte| byte == b'#') {
+        Some(hash) if kept.is_empty() => text[..hash].to_vec(),
+        Some(hash) => [&text[..=hash], &kept.join(&b'&')].concat(),
+        None => text.to_vec(),
+    };
+    Ok(parsed)
 }
 
 /// Protocol, path and fragment of a URL; `None` for anything that is none.
@@ -156,17 +220,13 @@ fn apply_fragment(parsed: &mut PathArgument, fragment: &[u8]) -> Result<(), NcEr
             "mode" => {
                 for word in value.split(',') {
                     let word = word.to_ascii_lowercase();
-                    if FOREIGN_MODES.contains(&word.as_str()) {
-                        return Err(NcError::NotBuilt);
-                    }
+                    parsed.apply_mode(&word)?;
                     parsed.netcdf4 |= NETCDF4_MODES.contains(&word.as_str());
                     parsed.format = parsed.format.or_else(|| zonda::format_named(&word));
                 }
             }
             // Some modes may stand alone.
-            word if value.is_empty() && FOREIGN_MODES.contains(&word) => {
-                return Err(NcError::NotBuilt);
-            }
+            word if value.is_empty() => parsed.apply_mode(word)?,
             _ => {}
         }
     }
@@ -215,14 +275,56 @@ mod tests {
         assert!(parse(b"file:///tmp/a#mode=netcdf-4").unwrap().netcdf4);
         let npy = parse(b"file:///tmp/a#mode=npy").unwrap();
         assert_eq!((npy.path, npy.format), (b"/tmp/a".to_vec(), zonda::format_named("npy")));
-        for url in ["http://h/a.nc", "https://h/a#mode=bytes", "s3://b/k", "dods://h/a"] {
+        for url in ["dods://h/a", "dap4://h/a", "file:///tmp/a#mode=s3"] {
             assert_eq!(path(url), Err(NcError::NotBuilt), "{url}");
         }
-        assert_eq!(path("[log]http://h/a.nc"), Err(NcError::NotBuilt));
         assert_eq!(path("foo://a/b"), Err(NcError::Inval));
         for url in ["file:///a/b#mode=bytes,udf1", "https://h/a#x=1&mode=UDF1"] {
             let parsed = parse(url.as_bytes()).unwrap();
             assert_eq!((parsed.path, parsed.user_format), (url.into(), Some(1)));
+        }
+    }
+
+    #[cfg(feature = "remote")]
+    #[test]
+    fn urls_of_files_on_servers() {
+        for url in [
+            "http://h/a.nc",
+            "https://h/a.nc?x=1#mode=bytes",
+            "s3://b/k#mode=s3,bytes&aws.profile=p",
+            "[log][bytes]http://h/a.nc",
+        ] {
+            let parsed = parse(url.as_bytes()).unwrap();
+            assert_eq!((parsed.path, parsed.is_remote), (url.into(), true), "{url}");
+            assert_eq!(parsed.asks_for_bytes, url.contains("bytes"), "{url}");
+        }
+        for mode in ["dap2", "dap4", "zarr", "s3,nczarr"] {
+            assert_eq!(path(&format!("http://h/a#mode={mode}")), Err(NcError::NotBuilt), "{mode}");
+            assert_eq!(path(&format!("[mode={mode}]s3://b/a")), Err(NcError::NotBuilt), "{mode}");
+        }
+        let parsed =
+            parse(b"http://h/a#zonda.io=count,file&mode=bytes&Zonda.Async=off&x=1").unwrap();
+        assert_eq!(parsed.path, b"http://h/a#mode=bytes&x=1");
+        assert_eq!(parsed.io.as_deref(), Some("count,file"));
+        assert_eq!(path("http://h/a#zonda.io=file"), Ok("http://h/a".into()));
+        assert_eq!(path("http://h/a#zonda.nonsense"), Err(NcError::Inval));
+    }
+
+    #[cfg(feature = "remote")]
+    #[test]
+    fn inquiries_get_no_secrets_of_a_url() {
+        for (url, shown) in [
+            (
+                "http://me:secret@h:1/a.nc?sig=secret#mode=bytes&http.x=secret",
+                "http://h:1/a.nc#mode=bytes",
+            ),
+            ("[bytes]https://h/a.nc", "https://h/a.nc#mode=bytes"),
+            ("  s3://b/k", "s3://b/k"),
+        ] {
+            let url = CString::new(url).unwrap();
+            // SAFETY: it is a string of C.
+            let (_, found) = unsafe { PathArgument::from_c(url.as_ptr()) }.unwrap();
+            assert_eq!(found.to_str(), Ok(shown));
         }
     }
 

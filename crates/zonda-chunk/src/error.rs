@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zonda_model::{Answer, NcError};
-use zonda_storage::{StorageError, has_no_room};
+use zonda_storage::{RemoteFailure, StorageError, has_no_room};
 
 use crate::filter::FilterError;
 use crate::table::TableError;
@@ -109,7 +109,12 @@ impl ChunkError {
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
-            ChunkError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            ChunkError::Storage(
+                StorageError::NoMemory { .. }
+                | StorageError::Remote { kind: RemoteFailure::NoMemory, .. },
+            ) => NcError::NoMem,
+            // To libhdf5, which reads for the reference, all that a server may answer is the same.
+            ChunkError::Storage(StorageError::Remote { .. }) => NcError::HdfErr,
             ChunkError::Storage(error) | ChunkError::Spill { error: Some(error), .. } => {
                 NcError::System(error.raw_os_error())
             }

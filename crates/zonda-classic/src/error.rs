@@ -3,7 +3,7 @@
 use zonda_format::FormatError;
 use zonda_model::memory::NoMemory;
 use zonda_model::{Answer, NcError};
-use zonda_storage::StorageError;
+use zonda_storage::{RemoteFailure, StorageError};
 
 /// A failed operation on a classic file.
 ///
@@ -253,7 +253,12 @@ pub enum ClassicError {
 impl FormatError for ClassicError {
     fn nc_error(&self) -> NcError {
         match self {
-            ClassicError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            ClassicError::Storage(
+                StorageError::NoMemory { .. }
+                | StorageError::Remote { kind: RemoteFailure::NoMemory, .. },
+            ) => NcError::NoMem,
+            // As the reference answers where its library for HTTP fails.
+            ClassicError::Storage(StorageError::Remote { .. }) => NcError::Curl,
             ClassicError::Storage(error) => NcError::System(error.raw_os_error()),
             ClassicError::Truncated { .. }
             | ClassicError::BadMagic { .. }

@@ -45,7 +45,7 @@ impl CommandFailure {
 
     /// A failure at a path.
     pub(crate) fn at(path: &Path, reason: impl fmt::Display) -> CommandFailure {
-        CommandFailure::Failed(format!("{}: {reason}", path.display()))
+        CommandFailure::Failed(format!("{}: {reason}", zonda::shown_name(path).display()))
     }
 
     /// The reason.

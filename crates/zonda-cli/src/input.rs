@@ -15,22 +15,30 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The path in a URL such as `file:///a/b#mode=npy`, which names a format. Everything else is a
-/// path as it stands.
+/// The path in a URL such as `file:///a/b#mode=npy`, which names a format. Everything else, such as the URL of
+/// a file on a server, is opened as it stands.
 pub(crate) fn place(path: &Path) -> Cow<'_, Path> {
     zonda::of_url(path).map_or(Cow::Borrowed(path), |(path, _)| Cow::Owned(path))
 }
 
-/// The name of a path in messages and output.
-pub(crate) fn label(path: &Path) -> &Path {
-    if is_stdin(path) { Path::new("standard input") } else { path }
+/// Why ranks do not divide work on files that are on servers.
+const REMOTE_OF_RANK_0: &str = "a file on a server is read and written by rank 0 alone";
+
+/// Why ranks do not divide work on some files, where they do not.
+pub(crate) fn undivided<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<&'static str> {
+    files.into_iter().any(zonda::is_url).then_some(REMOTE_OF_RANK_0)
+}
+
+/// The name of a path in messages and output: of a URL without what may be secret.
+pub(crate) fn label(path: &Path) -> Cow<'_, Path> {
+    if is_stdin(path) { Cow::Borrowed(Path::new("standard input")) } else { zonda::shown_name(path) }
 }
 
 /// Reads standard input into memory, because netCDF files are not read from front to back.
 pub(crate) fn stdin() -> Result<Arc<Memory>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| CommandFailure::at(label(Path::new("-")), error))?;
+    read.map_err(|error| CommandFailure::at(&label(Path::new("-")), error))?;
     Ok(Arc::new(Memory::from_slice(&bytes)))
 }
 
@@ -39,7 +47,8 @@ pub(crate) fn stdin() -> Result<Arc<Memory>> {
 pub(crate) fn warn_of_missing(file: &Dataset, path: &Path) -> Result<()> {
     let missing = file.missing_bytes()?;
     if missing > 0 {
-        let path = label(path).display();
+        let path = label(path);
+        let path = path.display();
         eprintln!(
             "zonda: {path}: {missing} bytes are missing at the end of the file; they read as zeros"
         );
@@ -51,7 +60,7 @@ pub(crate) fn warn_of_missing(file: &Dataset, path: &Path) -> Result<()> {
 pub(crate) fn open(path: &Path) -> Result<Dataset> {
     let options = OpenOptions::default();
     let file = if is_stdin(path) {
-        Dataset::open_in(stdin()?, label(path), &options)?
+        Dataset::open_in(stdin()?, &label(path), &options)?
     } else {
         Dataset::open(&place(path), &options)?
     };

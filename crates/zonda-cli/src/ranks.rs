@@ -111,7 +111,7 @@ static SESSION: Global<Option<Session>> = Global::new(Rank::Settings, None, || N
 /// Ranks that were called with different arguments.
 pub(crate) fn part(call: &'static str, file: &Path, refusal: Option<&str>) -> Result<Part> {
     let Some(Started { rank, size }) = found() else { return Ok(Part::Alone) };
-    let file = file.display().to_string();
+    let file = zonda::shown_name(file).display().to_string();
     let joined = match refusal {
         Some(why) => Err(why.to_owned()),
         None => join(rank, size, call, &file),

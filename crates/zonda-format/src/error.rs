@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use zonda_model::memory::NoMemory;
 use zonda_model::{Answer, NcError};
 use zonda_storage::neighbour::Refusal;
-use zonda_storage::{SpecError, Storage, StorageError};
+use zonda_storage::{RemoteFailure, SpecError, Storage, StorageError, url};
 
 /// An error of a format. Its text and its cause are those of [`std::error::Error`].
 pub trait FormatError: std::error::Error + Send + Sync + 'static {
@@ -72,6 +72,28 @@ struct WordedError {
     text: String,
     answer: Answer,
     offset: Option<u64>,
+}
+
+/// The code for a file behind a URL that cannot be opened, as the reference has it: what answers, but not with a netCDF file, is of an
+/// unknown format; what does not answer is a failure of its library for HTTP. (Reads of an open file have the codes of their formats.)
+#[must_use]
+pub fn remote_code(kind: RemoteFailure) -> NcError {
+    match kind {
+        RemoteFailure::NotFound | RemoteFailure::Denied | RemoteFailure::Broken => NcError::NotNc,
+        RemoteFailure::Unusable | RemoteFailure::Unreachable | RemoteFailure::TimedOut => {
+            NcError::Curl
+        }
+        RemoteFailure::ReadOnly => NcError::System(EACCES),
+        RemoteFailure::NoMemory => NcError::NoMem,
+    }
+}
+
+/// `EACCES` of Linux on every architecture.
+const EACCES: i32 = 13;
+
+/// A path as errors may have it: a URL without its secrets.
+fn shown(path: &Path) -> PathBuf {
+    if url::is_url(path) { PathBuf::from(&*url::shown(path)) } else { path.to_owned() }
 }
 
 /// The text of a code as the first half of a sentence: some texts of netCDF end in a full stop.
@@ -156,6 +178,7 @@ impl Error {
         match &self.0.cause {
             Cause::Format(error) => error.nc_error(),
             Cause::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            Cause::Storage(StorageError::Remote { kind, .. }) => remote_code(*kind),
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) => *code,
@@ -216,6 +239,15 @@ impl Error {
         }
     }
 
+    /// How a request to a server failed, where that is the cause.
+    #[must_use]
+    pub fn remote_failure(&self) -> Option<RemoteFailure> {
+        match self.storage()? {
+            StorageError::Remote { kind, .. } => Some(*kind),
+            _ => None,
+        }
+    }
+
     /// The user whose journal was refused, where the error is that: see `zonda::recover_of`.
     #[must_use]
     pub fn refused_owner(&self) -> Option<u32> {
@@ -252,14 +284,14 @@ impl Error {
 
     /// The same error with another path, unless the storage gave a path.
     pub fn at_instead(mut self, path: &Path) -> Error {
-        self.0.path = Some(path.to_owned());
+        self.0.path = Some(shown(path));
         self
     }
 
     /// Names the file that it is about, unless it has one already.
     #[must_use]
     pub fn at(mut self, path: &Path) -> Error {
-        self.0.path.get_or_insert_with(|| path.to_owned());
+        self.0.path.get_or_insert_with(|| shown(path));
         self
     }
 }

@@ -23,7 +23,7 @@ pub use definitions::{
 pub use dispatch::{
     Dispatch, DispatchWrite, Ending, FillMode, Reserve, StoreVars, TypeDefinitions, View,
 };
-pub use error::{Error, FormatError, Result};
+pub use error::{Error, FormatError, Result, remote_code};
 pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
 pub use owned_values::OwnedValues;

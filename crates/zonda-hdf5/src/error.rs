@@ -2,7 +2,7 @@
 
 use zonda_model::memory::NoMemory;
 use zonda_model::{Answer, NcError};
-use zonda_storage::StorageError;
+use zonda_storage::{RemoteFailure, StorageError};
 
 /// So many versions behind the newest one that is known are taken for what a later library writes.
 const NEXT_VERSIONS: u32 = 2;
@@ -168,9 +168,14 @@ impl HdfError {
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
-            HdfError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            HdfError::Storage(
+                StorageError::NoMemory { .. }
+                | StorageError::Remote { kind: RemoteFailure::NoMemory, .. },
+            ) => NcError::NoMem,
             // As the reference answers, to which all that libhdf5 refuses is the same.
-            HdfError::Storage(StorageError::NoPlace { .. }) => NcError::HdfErr,
+            HdfError::Storage(StorageError::NoPlace { .. } | StorageError::Remote { .. }) => {
+                NcError::HdfErr
+            }
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
             // What was opened is an HDF5 file; a part of it cannot be had.

@@ -53,11 +53,13 @@ impl RemoteUrl {
         let wrong = |what: &str| RemoteError::new(&"URL".into(), RemoteFailure::Unusable, what);
         let (mut rest, mut settings) = (text, Vec::new());
         while let Some(inner) = rest.strip_prefix('[') {
-            let (inside, behind) = inner.split_once(']').ok_or_else(|| wrong("a bracket is not closed"))?;
+            let (inside, behind) =
+                inner.split_once(']').ok_or_else(|| wrong("a bracket is not closed"))?;
             add_settings(inside, &mut settings);
             rest = behind;
         }
-        let (protocol, rest) = rest.split_once("://").ok_or_else(|| wrong("no protocol is named"))?;
+        let (protocol, rest) =
+            rest.split_once("://").ok_or_else(|| wrong("no protocol is named"))?;
         let protocol = match protocol.to_ascii_lowercase().as_str() {
             "http" => Protocol::Http,
             "https" => Protocol::Https,
@@ -66,7 +68,9 @@ impl RemoteUrl {
         };
         let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
         add_settings(fragment, &mut settings);
-        let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query.to_owned())));
+        let (rest, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(rest, query)| (rest, Some(query.to_owned())));
         let (authority, path) = match rest.find('/') {
             Some(slash) => rest.split_at(slash),
             None => (rest, "/"),
@@ -79,8 +83,13 @@ impl RemoteUrl {
             let (name, password) = text.split_once(':').unwrap_or((text, ""));
             (decoded(name), decoded(password))
         });
-        let (host, port) = match server.rsplit_once(':').filter(|(host, _)| !host.starts_with('[') || host.ends_with(']')) {
-            Some((host, port)) => (host, Some(port.parse().map_err(|_| wrong("the port is no number below 65536"))?)),
+        let (host, port) = match server
+            .rsplit_once(':')
+            .filter(|(host, _)| !host.starts_with('[') || host.ends_with(']'))
+        {
+            Some((host, port)) => {
+                (host, Some(port.parse().map_err(|_| wrong("the port is no number below 65536"))?))
+            }
             None => (server, None),
         };
         if host.is_empty() {
@@ -89,7 +98,15 @@ impl RemoteUrl {
         if text.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
             return Err(wrong("it has blanks or control characters: write them as %20"));
         }
-        Ok(RemoteUrl { protocol, user, host: host.to_owned(), port, path: path.to_owned(), query, settings })
+        Ok(RemoteUrl {
+            protocol,
+            user,
+            host: host.to_owned(),
+            port,
+            path: path.to_owned(),
+            query,
+            settings,
+        })
     }
 
     /// As [`RemoteUrl::parse`], for a name that came as a path.
@@ -97,7 +114,9 @@ impl RemoteUrl {
     /// # Errors
     /// As [`RemoteUrl::parse`]; names that are not UTF-8.
     pub fn parse_path(name: &Path) -> Result<RemoteUrl, RemoteError> {
-        let text = name.to_str().ok_or_else(|| RemoteError::new(&"URL".into(), RemoteFailure::Unusable, "it is not UTF-8"))?;
+        let text = name.to_str().ok_or_else(|| {
+            RemoteError::new(&"URL".into(), RemoteFailure::Unusable, "it is not UTF-8")
+        })?;
         RemoteUrl::parse(text)
     }
 
@@ -135,11 +154,14 @@ fn add_settings(text: &str, settings: &mut Vec<(String, String)>) {
 }
 
 /// Text with `%XX` made what it stands for; what is no UTF-8 then stays as it is written.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok()).filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+        let digits = behind
+            .get(..2)
+            .and_then(|two| std::str::from_utf8(two).ok())
+            .filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
         match (first, digits.and_then(|two| u8::from_str_radix(two, 16).ok())) {
             (b'%', Some(byte)) => {
                 bytes.push(byte);
@@ -162,8 +184,14 @@ mod tests {
     fn a_url_is_taken_apart_and_shown_without_secrets() {
         let url = RemoteUrl::parse("[bytes]https://me:p%40ss@host:8080/a%20b.nc?X-Amz-Signature=abc#mode=bytes&aws.profile=x").unwrap();
         assert_eq!(url.user, Some(("me".into(), "p@ss".into())));
-        assert_eq!((url.host.as_str(), url.port, url.path.as_str()), ("host", Some(8080), "/a%20b.nc"));
-        assert_eq!((url.setting("mode"), url.setting("bytes"), url.setting("aws.profile")), (Some("bytes"), Some(""), Some("x")));
+        assert_eq!(
+            (url.host.as_str(), url.port, url.path.as_str()),
+            ("host", Some(8080), "/a%20b.nc")
+        );
+        assert_eq!(
+            (url.setting("mode"), url.setting("bytes"), url.setting("aws.profile")),
+            (Some("bytes"), Some(""), Some("x"))
+        );
         assert_eq!(url.shown(), "https://host:8080/a%20b.nc");
         assert_eq!(format!("{url:?}"), url.shown());
         assert_eq!(RemoteUrl::parse("http://[::1]:80/x").unwrap().host, "[::1]");
@@ -172,7 +200,15 @@ mod tests {
 
     #[test]
     fn what_is_no_url_says_nothing_of_itself() {
-        for text in ["secret", "ftp://secret/x", "http://", "http://secret@/x", "http://h:secret/x", "[secret", "http://h/secret x"] {
+        for text in [
+            "secret",
+            "ftp://secret/x",
+            "http://",
+            "http://secret@/x",
+            "http://h:secret/x",
+            "[secret",
+            "http://h/secret x",
+        ] {
             let error = RemoteUrl::parse(text).unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");
         }

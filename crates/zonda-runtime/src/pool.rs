@@ -30,6 +30,8 @@ struct PoolShared {
     queue: Mutex<PoolQueue>,
     /// Rung when there is a job, or the pool goes.
     wake: Condvar,
+    /// What its threads are for.
+    purpose: Purpose,
 }
 
 #[derive(Debug)]
@@ -139,12 +141,19 @@ impl Pool {
     /// A pool of up to `most` threads, none of which is there yet.
     #[must_use]
     pub fn new(most: usize) -> Pool {
+        Pool::of(Purpose::Pool, Rank::Pool, most)
+    }
+
+    /// One whose threads are for something else than chunks; `rank` is that of its jobs.
+    #[must_use]
+    pub fn of(purpose: Purpose, rank: Rank, most: usize) -> Pool {
         let queue =
             PoolQueue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
         Pool {
             shared: Arc::new(PoolShared {
-                queue: Mutex::ranked(Rank::Pool, queue),
+                queue: Mutex::ranked(rank, queue),
                 wake: Condvar::new(),
+                purpose,
             }),
         }
     }
@@ -227,8 +236,9 @@ impl Pool {
             return false;
         }
         let shared = Arc::clone(&self.shared);
-        let name = format!("zonda-{}", queue.n_threads);
-        let started = worker::spawn(name, Purpose::Pool, move || shared.serve()).is_ok();
+        let purpose = self.shared.purpose;
+        let name = format!("{}-{}", purpose.about().name, queue.n_threads);
+        let started = worker::spawn(name, purpose, move || shared.serve()).is_ok();
         queue.n_threads += usize::from(started);
         started
     }

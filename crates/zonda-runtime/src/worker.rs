@@ -30,6 +30,8 @@ pub enum Purpose {
     Share,
     /// Looks after a program that a tool has started, or a wait of a tool.
     Watch,
+    /// Asks servers for parts of remote files.
+    Remote,
 }
 
 /// One line of the table of threads.
@@ -46,7 +48,7 @@ pub struct About {
 }
 
 /// All kinds of threads there are.
-pub const KINDS: [About; 7] = [
+pub const KINDS: [About; 8] = [
     About {
         purpose: Purpose::Pool,
         name: "zonda",
@@ -89,12 +91,23 @@ pub const KINDS: [About; 7] = [
         does: "look after a program that `zonda run -v` has started, or tell that MPI waits for ranks to begin",
         ends: "with that program, or when MPI has begun",
     },
+    About {
+        purpose: Purpose::Remote,
+        name: "zonda-net",
+        does: "ask servers for parts of remote files",
+        ends: "after half a second without work; a forked child starts its own",
+    },
 ];
 
 /// Threads of each purpose that are alive, in the order of [`KINDS`].
 static ALIVE: [AtomicUsize; KINDS.len()] = [const { AtomicUsize::new(0) }; KINDS.len()];
 
 impl Purpose {
+    /// Its line of the table.
+    pub(crate) fn about(self) -> &'static About {
+        &KINDS[self as usize]
+    }
+
     fn count(self) -> &'static AtomicUsize {
         &ALIVE[self as usize]
     }

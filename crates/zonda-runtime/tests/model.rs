@@ -81,8 +81,19 @@ mod lock {
 mod worker {
     use shuttle::rand::Rng;
 
+    #[derive(Clone, Copy, Debug)]
     pub(crate) enum Purpose {
         Pool,
+    }
+
+    pub(crate) struct About {
+        pub(crate) name: &'static str,
+    }
+
+    impl Purpose {
+        pub(crate) fn about(self) -> About {
+            About { name: "zonda" }
+        }
     }
 
     pub(crate) fn spawn(

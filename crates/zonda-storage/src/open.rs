@@ -6,6 +6,7 @@ use crate::neighbour::trusts_environment;
 use crate::sidecars::{InFolder, Sidecars};
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
+use crate::url::RemoteSettings;
 use crate::{RemoteFailure, StorageError, SyncLevel, url};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub struct StorageOptions {
     /// For files whose format has such locks; those that exist are locked by [`OpenedStorage::lock`] when
     /// it is known what they are.
     pub lock: Locking,
+    /// Settings for what a URL leads to.
+    pub remote: RemoteSettings,
 }
 
 impl StorageOptions {
@@ -192,7 +195,7 @@ fn open_url(path: &Path, options: &StorageOptions) -> Result<OpenedStorage, Stor
             what: "a remote file can only be read: write it to a disk and copy it there with `zonda copy`".into(),
         });
     }
-    let storage = url::open(path)?;
+    let storage = url::open(path, &options.remote)?;
     let spec = options.spec.clone().unwrap_or_else(Spec::file);
     Ok(OpenedStorage::of(spec.build_on_url(storage, &url::shown(path))?))
 }

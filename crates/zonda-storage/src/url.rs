@@ -3,17 +3,29 @@
 //! This crate knows no network. So a program without it has none of its code, and whoever opens a path gets a URL by the same call.
 
 use crate::{RemoteFailure, Storage, StorageError};
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// The protocols whose names are URLs.
 pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
 
+/// Settings for one opening: keys as in the fragment of a URL, and values. They take precedence over those of the URL. Secrets may be
+/// among them, so nothing shows the values.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RemoteSettings(pub Vec<(String, String)>);
+
+impl fmt::Debug for RemoteSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.iter().map(|(key, _)| key)).finish()
+    }
+}
+
 /// What knows URLs.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlOpener {
     /// Opens a URL for reading: the bytes of one object.
-    pub open: fn(&Path) -> Result<Arc<dyn Storage>, StorageError>,
+    pub open: fn(&Path, &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError>,
     /// The URL without user, password, tokens and signatures: what messages and traces say.
     pub shown: fn(&Path) -> Arc<str>,
 }
@@ -46,9 +58,12 @@ pub fn is_url(name: &Path) -> bool {
 }
 
 /// Opens a URL by what was registered.
-pub(crate) fn open(name: &Path) -> Result<Arc<dyn Storage>, StorageError> {
+pub(crate) fn open(
+    name: &Path,
+    settings: &RemoteSettings,
+) -> Result<Arc<dyn Storage>, StorageError> {
     match OPENER.get() {
-        Some(opener) => (opener.open)(name),
+        Some(opener) => (opener.open)(name, settings),
         None => Err(StorageError::Remote {
             url: shown(name),
             range: None,
@@ -63,11 +78,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_of_settings_are_not_shown() {
+        let settings = RemoteSettings(vec![("aws.key".into(), "secret".into())]);
+        assert_eq!(format!("{settings:?}"), "{\"aws.key\"}");
+    }
+
+    #[test]
     fn only_names_with_a_known_protocol_are_urls() {
-        for url in ["http://h/a.nc", "HTTPS://h", "s3://b/k#mode=bytes", "[bytes]https://h/x", "[a=1][b]s3://b/k"] {
+        for url in [
+            "http://h/a.nc",
+            "HTTPS://h",
+            "s3://b/k#mode=bytes",
+            "[bytes]https://h/x",
+            "[a=1][b]s3://b/k",
+        ] {
             assert!(is_url(Path::new(url)), "{url}");
         }
-        for path in ["a.nc", "/http://x", "http:/x", "http:", "file:///a", "dods://h", "[bytes", "[x]a.nc", "", "://"] {
+        for path in [
+            "a.nc",
+            "/http://x",
+            "http:/x",
+            "http:",
+            "file:///a",
+            "dods://h",
+            "[bytes",
+            "[x]a.nc",
+            "",
+            "://",
+        ] {
             assert!(!is_url(Path::new(path)), "{path}");
         }
     }

@@ -69,6 +69,9 @@ kinds! {
     /// As `ReadMore`.
     WriteMore = 28 "write range",
 
+    /// Span: a request to a server for `bytes` of a remote file from `offset` on, until all of them were here; `code` is the system's number of an error.
+    Request = 29 "request",
+
     /// Span: chunks fetched from the storage; `bytes` as stored.
     ChunkRead = 32 "chunk read",
     /// Span: a chunk's filters undone; `bytes` as stored, `offset` the bytes that became of them.

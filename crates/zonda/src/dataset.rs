@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, CreateBytes, Maker};
 use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
 use crate::open_file::OpenFile;
+use crate::place::{is_url, shown_name};
 use crate::servers;
 use crate::write_behind::{ChangeGuard, QueuedFile, WriteBehind};
 
@@ -114,7 +115,9 @@ impl Dataset {
     /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec. `NC_EPERM` for a
     /// format that can only be read and `NC_EINVAL` for one that is not known; what is at the path stays as it is.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
-        match servers::create(path, options) {
+        // What is on a server of HTTP is refused here.
+        let served = if is_url(path) { None } else { servers::create(path, options) };
+        match served {
             Some(served) => served,
             None => Dataset::create_here(path, options),
         }
@@ -179,7 +182,7 @@ impl Dataset {
 
     pub(crate) fn new(name: &Path, inner: OpenFile, file: Option<Arc<File>>) -> Dataset {
         Dataset {
-            path: name.to_owned(),
+            path: shown_name(name).into_owned(),
             file,
             persists: false,
             persisting: Mutex::ranked(Rank::Persist, false),
@@ -201,7 +204,9 @@ impl Dataset {
     /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EPERM` for those that are to be
     /// written and of a format that can only be read; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
-        servers::settle(path)?;
+        if !is_url(path) {
+            servers::settle(path)?;
+        }
         let opened = Dataset::open_bytes(path, options);
         // A file costs no look at the path.
         if !opened.as_ref().is_err_and(format::is_folder) {

@@ -8,12 +8,14 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 use zonda_parallel::Hints;
 use zonda_storage::backend::Memory;
+use zonda_storage::url::RemoteSettings;
 use zonda_storage::{
-    Create, Locking, OpenedStorage, Sidecar, Sidecars, Spec, Storage, StorageError, SyncLevel,
-    WriterLock, has_no_descriptor, has_no_room, takes_no_files,
+    Create, Locking, OpenedStorage, Sidecar, Sidecars, Spec, Storage, StorageError, StorageOptions,
+    SyncLevel, WriterLock, has_no_descriptor, has_no_room, takes_no_files,
 };
 
 use crate::error::{Error, Result};
+use crate::place;
 use crate::tuning::PERSIST_BLOCK_BYTES;
 use crate::write_behind::WriteBehind;
 
@@ -93,6 +95,8 @@ pub struct OpenOptions {
     pub hints: Hints,
     /// As for creating: [`CreateOptions::independent_filters`].
     pub independent_filters: bool,
+    /// Settings for a file behind a URL, for this opening alone. See `docs/remote.md` for the keys.
+    pub remote: RemoteSettings,
 }
 
 /// How bytes are opened.
@@ -117,20 +121,16 @@ fn open_storage(
     share: bool,
     spec: Option<Spec>,
 ) -> Result<OpenedStorage> {
-    register_urls(path);
     let (sync, lock) = (SyncLevel::from_env(), Locking::Off);
-    let options = zonda_storage::StorageOptions { write, create, sync, spec, share, lock };
-    Ok(zonda_storage::open_with_sidecars(path, &options)?)
+    let remote = RemoteSettings::default();
+    open_as(path, &StorageOptions { write, create, sync, spec, share, lock, remote })
 }
 
-/// Says what opens URLs, where one is to be opened.
-fn register_urls(path: &Path) {
-    #[cfg(feature = "remote")]
-    if zonda_storage::url::is_url(path) {
-        zonda_remote::register();
+fn open_as(path: &Path, options: &StorageOptions) -> Result<OpenedStorage> {
+    if place::is_url(path) {
+        place::register();
     }
-    #[cfg(not(feature = "remote"))]
-    let _ = path;
+    Ok(zonda_storage::open_with_sidecars(path, options)?)
 }
 
 /// Keeps other writers away from an HDF5 file that is to be written. The reference has this code for
@@ -143,8 +143,9 @@ pub(crate) fn lock(opened: &OpenedStorage) -> Result<Option<WriterLock>> {
 }
 
 /// A file as each rank of a team has it: without layers that keep data back.
-pub(crate) fn for_parallel(path: &Path, write: bool, io: Option<&str>) -> Result<OpenedStorage> {
-    open_storage(path, write, Create::MustExist, true, spec_of(io)?)
+pub(crate) fn for_parallel(path: &Path, options: &OpenOptions) -> Result<OpenedStorage> {
+    let (write, spec) = (options.write, spec_of(options.io.as_deref())?);
+    open_as(path, &StorageOptions { write, spec, share: true, ..existing(options) })
 }
 
 /// Opens a file's bytes for reading, without its neighbours.
@@ -180,17 +181,16 @@ pub(crate) fn create_storage(
         let spec = spec_of(options.io.as_deref())?;
         // The classic formats have no locks.
         let is_hdf5 = options.format.is_hdf5();
-        let storage = zonda_storage::StorageOptions {
+        let storage = StorageOptions {
             write: true,
             create,
             sync: SyncLevel::from_env(),
             spec,
             share: options.share,
             lock: if is_hdf5 { Locking::from_env() } else { Locking::Off },
+            ..StorageOptions::default()
         };
-        register_urls(path);
-        let opened = zonda_storage::open_with_sidecars(path, &storage);
-        return Ok((opened.map_err(|error| exists(error.into()))?, true));
+        return Ok((open_as(path, &storage).map_err(exists)?, true));
     };
     // Whether the file can be written shows now, not after hours of computing. One that exists keeps
     // its content until the dataset is closed.
@@ -215,17 +215,40 @@ pub(crate) fn create_storage(
 pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<OpenedStorage> {
     if options.in_memory.is_none() {
         let spec = spec_of(options.io.as_deref())?;
-        return open_storage(path, options.write, Create::MustExist, options.share, spec);
+        let (write, share) = (options.write, options.share);
+        return open_as(path, &StorageOptions { write, spec, share, ..existing(options) });
     }
     let persists = options.write && options.in_memory == Some(Persist::Yes);
-    let file = open_storage(path, persists, Create::MustExist, true, None)?.storage;
+    let file =
+        open_as(path, &StorageOptions { write: persists, share: true, ..existing(options) })?;
+    in_memory(options.io.as_deref(), loaded(&*file.storage)?)
+}
+
+/// What options to open a dataset say of an existing file's bytes.
+fn existing(options: &OpenOptions) -> StorageOptions {
+    StorageOptions {
+        sync: SyncLevel::from_env(),
+        remote: options.remote.clone(),
+        ..StorageOptions::default()
+    }
+}
+
+/// All bytes of a storage. Their number may be what a server says, so the memory for it is not taken at once.
+fn loaded(file: &dyn Storage) -> Result<Memory> {
     let len = usize::try_from(file.len()?).map_err(|_| NcError::NoMem)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| NcError::NoMem)?;
-    bytes.resize(len, 0);
-    let got = file.read_at(0, &mut bytes)?;
-    bytes.truncate(got);
-    in_memory(options.io.as_deref(), Memory::from_slice(&bytes))
+    let mut bytes: Vec<u8> = Vec::new();
+    let step = if file.remote().is_some() { LOADED_BYTES } else { len };
+    loop {
+        let at = bytes.len();
+        let more = step.min(len - at);
+        bytes.try_reserve_exact(more).map_err(|_| NcError::NoMem)?;
+        bytes.resize(at + more, 0);
+        let got = file.read_at(at as u64, &mut bytes[at..])?;
+        bytes.truncate(at + got);
+        if got < more || bytes.len() == len {
+            return Ok(Memory::from_slice(&bytes));
+        }
+    }
 }
 
 fn in_memory(io: Option<&str>, memory: Memory) -> Result<OpenedStorage> {
@@ -327,6 +350,8 @@ fn copy_range(
     Ok(())
 }
 
+/// Bytes of one request where a remote file is loaded into memory.
+const LOADED_BYTES: usize = 64 << 20;
 /// `ENOENT` of Linux on every architecture.
 pub(crate) const ENOENT: i32 = 2;
 /// `EEXIST` of Linux on every architecture.

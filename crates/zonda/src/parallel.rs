@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::format::{self, Maker};
 use crate::open::{self, CreateOptions, ENOENT, OpenOptions, Opening};
 use crate::open_file::OpenFile;
+use crate::place::{is_url, shown_name};
 use crate::servers;
 use crate::write_behind::{self, WriteBehind};
 
@@ -49,10 +50,10 @@ impl Dataset {
         path: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
-        let name = path.display().to_string();
+        let name = shown_name(path).display().to_string();
         let step = Step { call: "nc_create_par", file: &name };
         let made = agree_to_create(&*team, step, options).and_then(|()| {
-            match servers::are_there(options) {
+            match servers::are_there(options) && !is_url(path) {
                 true => servers::create_parallel(&team, step, path, options),
                 false => create(&team, step, path, options),
             }
@@ -66,7 +67,7 @@ impl Dataset {
         path: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
-        let name = path.display().to_string();
+        let name = shown_name(path).display().to_string();
         let step = Step { call: "nc_create_par", file: &name };
         let made = agree_to_create(&**team, step, options);
         made.and_then(|()| create(team, step, path, options)).map_err(|error| error.at(path))
@@ -84,7 +85,7 @@ impl Dataset {
         path: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        let name = path.display().to_string();
+        let name = shown_name(path).display().to_string();
         let step = Step { call: "nc_open_par", file: &name };
         let opened = open_together(&team, step, path, options);
         opened.map_err(|error| error.at(path))
@@ -252,7 +253,8 @@ fn create(
             let options = CreateOptions { share: true, exclusive, ..options.clone() };
             Ok(open::create_storage(path, &options)?.0)
         } else {
-            open::for_parallel(path, true, options.io.as_deref())
+            let io = options.io.clone();
+            open::for_parallel(path, &OpenOptions { write: true, io, ..OpenOptions::default() })
         }
     })?;
     let OpenedByRank { opened, replica, lock, file } = opened;
@@ -286,10 +288,10 @@ fn open_together(
     ];
     same_opening(&**team, step, &how)?;
     let opened = by_all(team, step, |is_first| {
-        if is_first {
+        if is_first && !is_url(path) {
             servers::settle(path)?;
         }
-        let mut opened = open::for_parallel(path, options.write, options.io.as_deref())?;
+        let mut opened = open::for_parallel(path, options)?;
         if is_first
             && options.write
             && format::detect_in(&*opened.storage)? == format::Detected::Hdf5
@@ -416,7 +418,8 @@ fn by_all(
 
 /// Refuses a storage that the other ranks do not see.
 fn shared_by_ranks(opened: OpenedStorage) -> Result<OpenedStorage> {
-    if opened.file().is_some() {
+    // Of what is on a server each rank has a connection of its own; it is only read.
+    if opened.file().is_some() || opened.storage.remote().is_some() {
         return Ok(opened);
     }
     let why = "the layer spec (ZONDA_IO, or io of the path) names memory, which is of one process; ranks share a file: name file instead, or nothing";
@@ -488,7 +491,8 @@ fn finish(
     (equal_attributes, independent_filters, (hints, layout)): (bool, bool, (Hints, FileLayout)),
 ) -> Result<Dataset> {
     let queue = Arc::clone(replica.queue());
-    let mut parallel = ParallelFile::new(below, Arc::clone(team), replica, path, lock)?;
+    let mut parallel =
+        ParallelFile::new(below, Arc::clone(team), replica, &shown_name(path), lock)?;
     parallel.want_equal_attributes(equal_attributes);
     parallel.allow_independent_filters(independent_filters);
     parallel.take_hints(hints, layout);

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from .. import _parallel, _zonda
+from .. import _parallel, _remote, _zonda
 from . import _cdl
 from ._all_variables import AllVariables
 from ._attributes import as_name
@@ -66,7 +66,7 @@ class Dataset(WithAttributes, AllVariables):
         name: str | bytes = path if encoding is None else path.encode(encoding)
         mode, clobber = _plain_mode(mode, clobber, filename, ranks)
         write, share = mode[0] == "w", mode.endswith("s")
-        with opening(path):
+        with opening(_remote.shown(path)):
             if not write and memory is not None:
                 file = _zonda.File.open_bytes(memory)
             elif write and format not in ENGINE_FORMAT:
@@ -86,7 +86,7 @@ class Dataset(WithAttributes, AllVariables):
                 )
             else:
                 file = _zonda.File.open(name, write=mode[0] == "a", share=share, in_memory=diskless)
-        handle = Handle(file, name, created=write)
+        handle = Handle(file, file.path if _remote.is_url(name) else name, created=write)
         self._begin(handle, 0, "/", None, keepweakref, False, auto_complex)
         assign(self, "_inmemory", write and memory is not None)
         # The buffer of a file that is read from memory lives as long as the file.
@@ -443,7 +443,8 @@ def _plain_mode(mode: str, clobber: bool, filename: Any, ranks: tuple[Any, int, 
 def _exists(filename: Any, ranks: tuple[Any, int, int] | None) -> bool:
     """Whether there is a file; of ranks, what the first one finds: another may have made it meanwhile."""
     if ranks is None:
-        return os.path.exists(filename)
+        # What is on a server can be opened, and is refused by who opens it.
+        return _remote.is_url(filename) or os.path.exists(filename)
     comm = ranks[0]
     return bool(comm.bcast(os.path.exists(filename) if comm.rank == 0 else None))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from xarray.backends.common import BackendEntrypoint, _normalize_path
 from xarray.core.utils import close_on_error, is_remote_uri
+
+from zonda import _remote
 
 from . import _decode
 from ._store import ZondaDataStore
@@ -25,8 +27,8 @@ _EXTENSIONS = {".nc", ".nc4", ".cdf", ".nc3", ".nc5"}
 class ZondaBackendEntrypoint(BackendEntrypoint):
     """netCDF files (classic, 64-bit, CDF-5, netCDF-4) and most HDF5 files, read by the library Zonda.
 
-    Paths, bytes, ``BytesIO`` and file objects that can be positioned (fsspec) can be opened. Files are read
-    without a lock and without the GIL.
+    Paths, URLs (HTTP, S3), bytes, ``BytesIO`` and file objects that can be positioned (fsspec) can be opened.
+    Files are read without a lock and without the GIL.
 
     Examples
     --------
@@ -38,15 +40,17 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
     open_dataset_parameters = (
         "filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords", "drop_variables",
         "use_cftime", "decode_timedelta", "group", "mode", "format", "clobber", "diskless", "persist", "auto_complex",
-        "lock", "autoclose",
+        "lock", "autoclose", "storage_options",
     )  # fmt: skip
     description = "Open netCDF (.nc, .nc4 and .cdf) and most HDF5 files without locks using Zonda in Xarray"
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether it looks like a netCDF file: by its first bytes, else by its name. URLs are left to others."""
+        """Whether it looks like a netCDF file: by its first bytes, else by its name, as all URLs."""
         if isinstance(filename_or_obj, str) and is_remote_uri(filename_or_obj):
-            return False
+            place, _, fragment = filename_or_obj.partition("#")
+            ending = os.path.splitext(place.partition("?")[0])[1]
+            return _remote.is_url(filename_or_obj) and (ending in _EXTENSIONS or "bytes" in fragment)
         if isinstance(filename_or_obj, (str, os.PathLike)):
             try:
                 with open(filename_or_obj, "rb") as file:
@@ -82,6 +86,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
         auto_complex: bool | None = None,
         lock: Any = None,
         autoclose: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> Dataset:
         """Open one group. The keywords are those of the engine ``netcdf4``; `lock` is not needed."""
         store = ZondaDataStore.open(
@@ -94,6 +99,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             persist=persist,
             auto_complex=auto_complex,
             autoclose=autoclose,
+            storage_options=storage_options,
         )
         with close_on_error(store):
             return _decode.dataset(
@@ -140,6 +146,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
         auto_complex: bool | None = None,
         lock: Any = None,
         autoclose: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> dict[str, Dataset]:
         """Open a group and all below it; names are relative to `group`, the root is ``/``."""
         store = ZondaDataStore.open(
@@ -148,6 +155,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             diskless=diskless,
             persist=persist,
             auto_complex=auto_complex,
+            storage_options=storage_options,
         )
         datasets: dict[str, Dataset] = {}
         with close_on_error(store):

@@ -20,7 +20,7 @@ from typing import Any, Callable
 
 from xarray.core.options import OPTIONS
 
-from zonda import _zonda
+from zonda import _remote, _zonda
 
 __all__ = ["Handle", "Opened", "Source"]
 
@@ -36,7 +36,7 @@ class Source:
     def name(self) -> str:
         """What errors and ``encoding["source"]`` call it."""
         if self.kind == "path":
-            return os.fsdecode(self.value)
+            return _remote.shown(self.value) if _remote.is_url(self.value) else os.fsdecode(self.value)
         if self.kind == "object":
             name = getattr(self.value, "path", None) or getattr(self.value, "name", None)
             return str(name) if name is not None else repr(self.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import xarray as xr
 
-from zonda import _zonda
+from zonda import _remote, _zonda
 
 from ._entrypoint import ZondaBackendEntrypoint
 
@@ -61,7 +61,7 @@ def open_mfdataset(
     """
     if isinstance(paths, (str, os.PathLike)):
         pattern = os.fspath(paths)
-        paths = sorted(glob.glob(pattern))
+        paths = [pattern] if _remote.is_url(pattern) else sorted(glob.glob(pattern))
         if not paths:
             raise FileNotFoundError(f"no files match {pattern!r}")
     flat: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
 from xarray.backends.common import ArrayWriter, WritableCFDataStore, _encode_variable_name
@@ -13,7 +13,7 @@ from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder, is_un
 from xarray.core.utils import FrozenDict
 from xarray.core.variable import Variable
 
-from zonda import _zonda
+from zonda import _remote, _zonda
 
 from . import _attributes, _contents, _decode, _encoding
 from ._arrays import ZondaTarget
@@ -97,6 +97,7 @@ class ZondaDataStore(WritableCFDataStore):
         lock_maker: Any = None,
         autoclose: bool = False,
         write_behind: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> ZondaDataStore:
         """Open or create a file; the keywords are those of xarray's ``NetCDF4DataStore.open``.
 
@@ -110,6 +111,8 @@ class ZondaDataStore(WritableCFDataStore):
             Accepted for likeness. No lock is taken, except with `autoclose`.
         write_behind : str, optional
             What ``File.create`` takes: ``"on"``, ``"off"``, ``"mem=512M"`` ...
+        storage_options : mapping, optional
+            For a URL: as of `zonda.open`; of other protocols than HTTP and S3 for fsspec.
 
         Raises
         ------
@@ -143,8 +146,12 @@ class ZondaDataStore(WritableCFDataStore):
                 mode = "a"
             elif mode == "a" or (mode == "w" and not clobber):
                 mode = "x"
+        elif source.kind == "path" and _remote.is_url(source.value):
+            options["remote"] = _remote.settings(storage_options)
         elif source.kind == "path" and "://" in str(source.value):
-            source = _remote(source.value)
+            source = _by_fsspec(source.value, storage_options)
+        elif storage_options is not None:
+            raise ValueError("storage_options are for URLs")
         handle = Handle(
             source, mode, format=engine_format(format) if mode in ("w", "x") else None, options=options
         )
@@ -486,9 +493,9 @@ def _no_slash(name: Any) -> None:
         )
 
 
-def _remote(url: str) -> Source:
+def _by_fsspec(url: str, options: Mapping[str, Any] | None) -> Source:
     try:
         import fsspec
     except ImportError as error:
         raise OSError(f"{url!r}: reading URLs needs the package fsspec") from error
-    return Source("object", fsspec.open(url, "rb").open())
+    return Source("object", fsspec.open(url, "rb", **(options or {})).open())

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Hashable, Iterable, Mapping
 
 import xarray as xr
 
+from zonda import _remote
+
 from ._handles import Handle
 from ._region import write_region
 from ._store import ZondaDataStore
@@ -163,6 +165,8 @@ def to_netcdf(
 
 
 def _xarray_path(path: str) -> str:
+    if _remote.is_url(path):
+        raise ValueError("a file on a server can only be read: write to a path, and copy it to s3:// with zonda.copy")
     return os.path.abspath(os.path.expanduser(path))
 
 

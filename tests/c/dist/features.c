@@ -164,6 +164,8 @@ int main(void) {
     SAYS(DAP2, opens("http://127.0.0.1:1/a.nc#mode=dap2"));
     SAYS(DAP4, opens("http://127.0.0.1:1/a.nc#mode=dap4"));
     SAYS(BYTERANGE, opens("http://127.0.0.1:1/a.nc#mode=bytes"));
+    setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1", 1);
+    SAYS(S3, opens("s3://bucket/a.nc#mode=s3,bytes"));
     SAYS(DISKLESS, in_memory(NC_DISKLESS));
     SAYS(MMAP, in_memory(NC_MMAP));
     SAYS(JNA, 0);

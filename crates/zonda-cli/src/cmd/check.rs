@@ -61,7 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut status = 0;
     let first = args.files.first().map_or(Path::new(""), |path| path);
-    let lead = match ranks::part("zonda check", first, None)? {
+    let lead = match ranks::part("zonda check", first, input::undivided(args.files.iter().map(PathBuf::as_path)))? {
         Part::Alone => None,
         Part::Lead(lead) => Some(lead),
         Part::Follow(follower) => {
@@ -72,18 +72,18 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         Part::Nothing => return crate::done(),
     };
     for path in &args.files {
-        let lead = lead.as_deref();
+        let (lead, label) = (lead.as_deref(), input::label(path));
         let checked = progress::watched(args.quiet, |progress| {
             check_with(lead, &input::place(path), progress)
         })?;
         match checked {
             Ok(checked) => {
                 if args.json {
-                    let report = FileReport::of(path, &checked);
+                    let report = FileReport::of(&label, &checked);
                     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
                     writeln!(out)?;
                 } else if !args.quiet {
-                    write_text(out, path, &checked, args.all)?;
+                    write_text(out, &label, &checked, args.all)?;
                 }
                 let grade = match checked.worst() {
                     Some(Grade::Damage) => DAMAGED,

@@ -172,7 +172,7 @@ impl Args {
         let name = match &self.name {
             Some(name) => name.as_bytes().to_vec(),
             None if input::is_stdin(&self.file) => b"stdin".to_vec(),
-            None => names::of_path(input::place(&self.file).as_os_str().as_bytes()),
+            None => names::of_path(input::label(&input::place(&self.file)).as_os_str().as_bytes()),
         };
         let separator = if self.iso_times { b'T' } else { b' ' };
         CdlOptions {

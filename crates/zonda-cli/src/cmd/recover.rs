@@ -221,7 +221,7 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         progress::watched(false, |progress| copy_dataset(&file, target, &options, progress))??;
     file.close()?;
     for note in &copied.notes {
-        eprintln!("zonda: {}: {note}", target.display());
+        eprintln!("zonda: {}: {note}", input::label(target).display());
     }
     let most = if args.all { usize::MAX } else { MOST_SHOWN };
     for lost in copied.lost.iter().take(most) {
@@ -234,7 +234,8 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
     for var in &copied.vars {
         writeln!(out, "{}", saved(var))?;
     }
-    let (from, to) = (source.display(), target.display());
+    let (from, to) = (input::label(source), input::label(target));
+    let (from, to) = (from.display(), to.display());
     let vars = copied.vars.len();
     if copied.n_lost == 0 {
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;

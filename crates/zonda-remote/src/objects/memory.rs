@@ -11,10 +11,13 @@ use zonda_storage::RemoteFailure;
 use super::{ListedObject, ObjectState, Objects, RangeRead, within};
 use crate::RemoteError;
 
+/// Bytes, and which change made them.
+type Stored = (Arc<[u8]>, u64);
+
 /// Objects in memory.
 #[derive(Debug)]
 pub struct MemoryObjects {
-    objects: Mutex<BTreeMap<String, (Arc<[u8]>, u64)>>,
+    objects: Mutex<BTreeMap<String, Stored>>,
     /// How long each request takes.
     latency: Duration,
     n_changes: AtomicU64,
@@ -42,7 +45,8 @@ impl MemoryObjects {
     fn find(&self, key: &str) -> Result<(Arc<[u8]>, ObjectState), RemoteError> {
         std::thread::sleep(self.latency);
         let found = self.objects.lock().get(key).cloned();
-        let (bytes, change) = found.ok_or_else(|| self.error(key, RemoteFailure::NotFound, "there is no such object"))?;
+        let (bytes, change) = found
+            .ok_or_else(|| self.error(key, RemoteFailure::NotFound, "there is no such object"))?;
         let state = ObjectState { len: bytes.len() as u64, validator: format!("\"{change}\"") };
         Ok((bytes, state))
     }
@@ -53,14 +57,25 @@ impl MemoryObjects {
 }
 
 impl Objects for MemoryObjects {
-    fn get_range(&self, key: &str, at: u64, buf: &mut [u8], known: Option<&ObjectState>) -> Result<RangeRead, RemoteError> {
+    fn get_range(
+        &self,
+        key: &str,
+        at: u64,
+        buf: &mut [u8],
+        known: Option<&ObjectState>,
+    ) -> Result<RangeRead, RemoteError> {
         self.asked.lock().push((at, buf.len() as u64));
         let (bytes, state) = self.find(key)?;
         if known.is_some_and(|known| *known != state) {
-            return Err(self.error(key, RemoteFailure::Broken, "the object has changed since it was opened").of_range(at, buf.len() as u64));
+            return Err(self
+                .error(key, RemoteFailure::Broken, "the object has changed since it was opened")
+                .of_range(at, buf.len() as u64));
         }
         let wanted = within(at..at.saturating_add(buf.len() as u64), state.len);
-        let part = usize::try_from(wanted.start).ok().zip(usize::try_from(wanted.end).ok()).and_then(|(from, to)| bytes.get(from..to));
+        let part = usize::try_from(wanted.start)
+            .ok()
+            .zip(usize::try_from(wanted.end).ok())
+            .and_then(|(from, to)| bytes.get(from..to));
         let part = part.unwrap_or_default();
         buf[..part.len()].copy_from_slice(part);
         Ok(RangeRead { got: part.len(), state, whole: None })
@@ -69,7 +84,11 @@ impl Objects for MemoryObjects {
     fn get(&self, key: &str, most: u64) -> Result<(Vec<u8>, ObjectState), RemoteError> {
         let (bytes, state) = self.find(key)?;
         if state.len > most {
-            return Err(self.error(key, RemoteFailure::Unusable, "the object is longer than what may be read of it"));
+            return Err(self.error(
+                key,
+                RemoteFailure::Unusable,
+                "the object is longer than what may be read of it",
+            ));
         }
         Ok((bytes.to_vec(), state))
     }
@@ -85,7 +104,9 @@ impl Objects for MemoryObjects {
         std::thread::sleep(self.latency);
         let objects = self.objects.lock();
         let found = objects.iter().filter(|(key, _)| key.starts_with(prefix));
-        Ok(found.map(|(key, (bytes, _))| ListedObject { key: key.clone(), len: bytes.len() as u64 }).collect())
+        Ok(found
+            .map(|(key, (bytes, _))| ListedObject { key: key.clone(), len: bytes.len() as u64 })
+            .collect())
     }
 
     fn delete(&self, key: &str) -> Result<(), RemoteError> {

@@ -130,10 +130,16 @@ ranks! {
     Members,
     /// What the thread of a cache has to do.
     BackgroundWork,
+    /// The threads that ask servers, while they are made.
+    Fetching,
+    /// What they have to do.
+    FetchQueue,
     /// Who has memory of the process that others may have back. Under it the locks of those are only tried.
     Holders,
     /// What failed first of what threads share.
     Failed,
+    /// Which servers are spoken to, and how many requests each has. Nothing is taken under it, and no request runs under it.
+    Servers,
     /// Which puts ranks make together. Nothing is taken under it.
     AccessModes,
     /// What rank 0 of a team met in a common step. Nothing is taken under it.

@@ -367,7 +367,12 @@ impl Spec {
         base: Arc<dyn Storage>,
         name: &str,
     ) -> Result<Arc<dyn Storage>, StorageError> {
-        self.build(base, None, layer::TracedOpening::of(Some(std::path::Path::new(name))), &mut Handles::default())
+        self.build(
+            base,
+            None,
+            layer::TracedOpening::of(Some(std::path::Path::new(name))),
+            &mut Handles::default(),
+        )
     }
 
     /// Builds the stack, with a probe above each part of it where a trace is recorded.

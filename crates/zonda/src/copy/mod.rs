@@ -44,6 +44,7 @@ mod spill;
 mod storage;
 mod target;
 pub(crate) mod tree;
+mod upload;
 pub(crate) mod vlen_buffer;
 
 use std::collections::BTreeMap;

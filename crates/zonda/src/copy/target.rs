@@ -9,8 +9,10 @@ use zonda_model::NcError;
 use zonda_storage::SyncLevel;
 use zonda_storage::temporary::{self, TemporaryFile};
 
+use super::upload::Upload;
 use crate::error::{Error, Result};
 use crate::format;
+use crate::place::{is_url, shown_name};
 
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
@@ -19,7 +21,7 @@ const EEXIST: i32 = 17;
 const IS_SOURCE: &str = "the target is the source; give another path";
 
 /// Why a target is refused that is there and is not to be replaced.
-const EXISTS: &str =
+pub(super) const EXISTS: &str =
     "the target exists and is not replaced; give another path, or have it replaced (-f, replace)";
 
 /// A file that is being written, removed unless it is finished. Where the process is killed before, the
@@ -32,7 +34,9 @@ pub struct Temporary {
     path: PathBuf,
     temporary: PathBuf,
     /// Holds a lock that shows others that the temporary file is in use.
-    _held: TemporaryFile,
+    _held: Option<TemporaryFile>,
+    /// Set where the target is a URL.
+    upload: Option<Upload>,
     replace: bool,
     /// A dataset that is not one file is made in a folder.
     is_folder: bool,
@@ -55,6 +59,9 @@ impl Temporary {
     /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
     /// the source or no ordinary file.
     pub fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+        if is_url(target) {
+            return Temporary::to_server(target, replace);
+        }
         // A symbolic link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         match fs::metadata(&path) {
@@ -92,7 +99,22 @@ impl Temporary {
         let made = temporary::create_beside(&path);
         let (temporary, held) = made.map_err(|error| at(&path, &error))?;
         let (is_folder, finished) = (false, false);
-        Ok(Temporary { path, temporary, _held: held, replace, is_folder, finished })
+        let (held, upload) = (Some(held), None);
+        Ok(Temporary { path, temporary, _held: held, upload, replace, is_folder, finished })
+    }
+
+    /// A file that goes to a server when it is complete.
+    fn to_server(target: &Path, replace: bool) -> Result<Temporary> {
+        let upload = Upload::to(target, replace).map_err(|error| error.at(target))?;
+        Ok(Temporary {
+            path: shown_name(target).into_owned(),
+            temporary: upload.working_path(),
+            _held: None,
+            upload: Some(upload),
+            replace,
+            is_folder: false,
+            finished: false,
+        })
     }
 
     /// The same for a target that becomes a folder. Where the process is killed, the incomplete folder stays.
@@ -100,6 +122,10 @@ impl Temporary {
     /// # Errors
     /// As [`Temporary::beside`]; only a dataset that is a folder is replaced.
     pub(crate) fn folder_beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+        if is_url(target) {
+            let why = "datasets of this format are folders, which are not sent to servers";
+            return Err(Error::because(NcError::Inval, why).at(target));
+        }
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         if path.exists() {
             let is_source = fs::canonicalize(source).is_ok_and(|source| source == path);
@@ -157,6 +183,9 @@ impl Temporary {
     pub fn finish(mut self) -> Result<()> {
         if self.is_folder {
             return self.finish_folder();
+        }
+        if let Some(upload) = &self.upload {
+            return upload.send().map_err(|error| error.at(&self.path));
         }
         if let Ok(old) = fs::metadata(&self.path) {
             // The new file gets the permissions of the old one; where that fails, the old one is not replaced. On a

@@ -57,7 +57,8 @@ fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
     let url = zonda::of_url(&options.target);
     let path = url.as_ref().map_or(&options.target, |(path, _)| path);
     let asked = url.as_ref().map(|(_, format)| *format);
-    let lead = match ranks::part("nccopy", path, None)? {
+    let refusal = input::undivided([options.source.as_path(), path]);
+    let lead = match ranks::part("nccopy", path, refusal)? {
         Part::Alone => None,
         Part::Lead(lead) => Some(lead),
         Part::Follow(follower) => return follow(&follower, options, (path, asked), memory_bytes),
@@ -69,7 +70,7 @@ fn copy(options: &NccopyOptions, program: &str) -> Result<(), NccopyRefusal> {
         copy_by_rules(&source, path, &target, &rules, progress)
     })??;
     for note in &copied.notes {
-        eprintln!("{program}: {}: {note}", options.target.display());
+        eprintln!("{program}: {}: {note}", input::label(&options.target).display());
     }
     Ok(source.close()?)
 }

@@ -43,7 +43,8 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
-        let message = format!("{}: {}", options.file.display(), text_of(error.code()));
+        let label = input::label(&options.file);
+        let message = format!("{}: {}", label.display(), text_of(error.code()));
         match error.code() {
             // Error codes do not say how many bytes were missing.
             zonda::NcError::NoMem => {
@@ -56,7 +57,8 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
         NcdumpOutput::Kind => writeln!(out, "{}", file.format().kind())?,
         NcdumpOutput::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
         NcdumpOutput::Text { ncml } => {
-            write(options, ncml, &file, out).map_err(|refusal| refusal.within(&options.file))?;
+            let label = input::label(&options.file);
+            write(options, ncml, &file, out).map_err(|refusal| refusal.within(&label))?;
         }
     }
     Ok(file.close()?)
@@ -92,7 +94,7 @@ fn write(
         out,
         file,
         &ncml::NcmlOptions {
-            location: options.file.as_os_str().as_bytes().to_vec(),
+            location: input::label(&options.file).as_os_str().as_bytes().to_vec(),
             has_data: text.selection != DataSelection::Header,
             coordinates_only: options.coordinates,
             variables: text.variables.clone(),

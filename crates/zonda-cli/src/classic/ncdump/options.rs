@@ -9,6 +9,7 @@ use crate::cdl::times::TimeStyle;
 use crate::cdl::values::{Digits, Precision};
 use crate::cdl::{self, DataSelection, IndexOrder, names};
 use crate::classic::getopt::{self, Argument};
+use crate::input;
 
 /// The option letters, in the form of `getopt`.
 const LETTERS: &str = "b:cd:f:g:hikl:n:p:stv:xwFKL:X:";
@@ -80,8 +81,12 @@ impl NcdumpOptions {
             }
         }
         let [file] = &operands[..] else { return Err(NcdumpRefusal::Usage(None)) };
-        let file = unescaped(file.as_bytes());
-        options.text.name = flags.name.unwrap_or_else(|| names::of_path(&with_slashes(&file)));
+        let file: PathBuf = OsString::from_vec(unescaped(file.as_bytes())).into();
+        options.text.name = flags.name.unwrap_or_else(|| {
+            // Of a URL neither query nor settings are part of the name.
+            let label = input::label(&file);
+            names::of_path(&with_slashes(label.as_os_str().as_bytes()))
+        });
         options.text.selection = match (flags.header, options.coordinates) {
             (true, _) => DataSelection::Header,
             (false, true) => DataSelection::Coordinates,
@@ -92,7 +97,7 @@ impl NcdumpOptions {
             (false, true) => NcdumpOutput::ExtendedKind,
             (false, false) => NcdumpOutput::Text { ncml: flags.ncml },
         };
-        options.file = OsString::from_vec(file).into();
+        options.file = file;
         Ok(options)
     }
 

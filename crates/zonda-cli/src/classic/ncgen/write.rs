@@ -65,7 +65,8 @@ pub(super) fn write_file(
 
 /// Replaces the temporary name of the file in a message, which users do not know.
 fn with_target_name(message: &str, path: &Path, target: &Path) -> String {
-    message.replace(&path.display().to_string(), &target.display().to_string())
+    let target = zonda::shown_name(target).display().to_string();
+    message.replace(&path.display().to_string(), &target)
 }
 
 fn format(kind: NetCdfKind) -> Format {

@@ -47,7 +47,8 @@ const LEAST_MEMORY: u64 = 4 << 20;
   zonda copy --filter 'T,S:shuffle|zstd,9' --quantize T,S:granular,3 model.nc small.nc
   zonda copy --var 'T*' --format classic model.nc t.nc
   zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc
-  mpiexec -n 64 zonda copy --deflate 4 model.nc small.nc")]
+  mpiexec -n 64 zonda copy --deflate 4 model.nc small.nc
+  zonda copy https://data.example.org/model.nc s3://bucket/model.nc")]
 pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format,
         help = format!("Kind of the target: {}; by default that of the source", spec::kinds()))]
@@ -124,10 +125,10 @@ pub(crate) struct Args {
     #[arg(short = 'q', long)]
     quiet: bool,
 
-    /// The file to be copied; `-` for standard input
+    /// The file to be copied, or its URL; `-` for standard input
     source: PathBuf,
 
-    /// The copy
+    /// The copy: a path, or s3://BUCKET/KEY, to which the copy is sent when it is complete
     target: PathBuf,
 }
 
@@ -179,7 +180,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     };
     options.format = options.format.or(asked);
     zonda_runtime::memory::limit(options.memory_bytes / CHUNK_CACHE_SHARE);
-    let refusal = input::is_stdin(&args.source).then_some(STDIN_OF_RANK_0);
+    let refusal = match input::is_stdin(&args.source) {
+        true => Some(STDIN_OF_RANK_0),
+        false => input::undivided([args.source.as_path(), &args.target]),
+    };
     match ranks::part("zonda copy", &args.target, refusal)? {
         Part::Alone => {}
         Part::Lead(lead) => options.lead = Some(lead),
@@ -203,7 +207,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     })??;
     source.close()?;
     for note in &copied.notes {
-        eprintln!("zonda: {}: {note}", args.target.display());
+        eprintln!("zonda: {}: {note}", input::label(&args.target).display());
     }
     if args.json {
         let summary = CopyJson::new(args, &copied);
@@ -222,6 +226,14 @@ fn follow(follower: &Follower, source: &Path, target: &Path, options: &CopyOptio
     })?;
     follower.ended(followed);
     Ok(())
+}
+
+/// The name of a file in the JSON.
+fn shown(path: &Path) -> Cow<'_, str> {
+    match zonda::shown_name(path) {
+        Cow::Borrowed(path) => path.to_string_lossy(),
+        Cow::Owned(url) => Cow::Owned(url.to_string_lossy().into_owned()),
+    }
 }
 
 /// What was done, in the form of the JSON.
@@ -256,8 +268,8 @@ impl<'a> CopyJson<'a> {
             CopiedVarJson { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
         });
         CopyJson {
-            source: args.source.to_string_lossy(),
-            target: args.target.to_string_lossy(),
+            source: shown(&args.source),
+            target: shown(&args.target),
             kind: copied.format.kind(),
             variables: variables.collect(),
             notes: &copied.notes,

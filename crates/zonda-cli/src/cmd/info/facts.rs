@@ -223,7 +223,7 @@ impl FactSource<'_> {
         let file = match self {
             FactSource::File(path) => Dataset::open(&input::place(path), &options),
             FactSource::Stdin(bytes) => {
-                Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
+                Dataset::open_in(Arc::clone(bytes) as _, &input::label(Path::new("-")), &options)
             }
         }?;
         Ok(file)
@@ -245,6 +245,8 @@ impl FactSource<'_> {
 
     fn len(&self) -> Option<u64> {
         match self {
+            // A server is not asked once more.
+            FactSource::File(path) if zonda::is_url(path) => None,
             FactSource::File(path) => std::fs::metadata(path).ok().map(|metadata| metadata.len()),
             FactSource::Stdin(bytes) => bytes.len().ok(),
         }

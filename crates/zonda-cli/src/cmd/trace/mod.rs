@@ -91,7 +91,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             None if args.files.len() == 1 => return crate::done(),
             None => {
                 let what = "a recording from a pipe is shown by itself, not beside other traces";
-                return Err(CommandFailure::at(input::label(path), what));
+                return Err(CommandFailure::at(&input::label(path), what));
             }
         }
     }
@@ -145,7 +145,7 @@ fn read(
     format: Option<Format>,
     out: &mut dyn Write,
 ) -> Result<Option<ShownTrace>> {
-    let at = |error: String| CommandFailure::at(input::label(path), error);
+    let at = |error: String| CommandFailure::at(&input::label(path), error);
     let mut input: Box<dyn BufRead> = if input::is_stdin(path) {
         Box::new(BufReader::with_capacity(1 << 20, std::io::stdin()))
     } else {
@@ -159,7 +159,7 @@ fn read(
                 "it is a recording, and --layer and --label are for lines of the event layer";
             return Err(at(what.to_owned()));
         }
-        recording::show(input::label(path), input, args, format, out)?;
+        recording::show(&input::label(path), input, args, format, out)?;
         return Ok(None);
     }
     let number = args.layer;

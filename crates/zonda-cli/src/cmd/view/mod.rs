@@ -98,7 +98,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
     if args.diverging && matches!(slice.axes, ShownDims::One(_)) {
-        let label = input::label(&args.file).display();
+        let label = input::label(&args.file);
+        let label = label.display();
         eprintln!("zonda: {label}: {variable}: --diverging has no effect: a line has one colour");
     }
     for note in &slice.notes {
@@ -114,7 +115,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let chart = chart(&slice, args)?.map_err(|error| match error {
         zonda_plot::Error::Width { .. } => wrong_call(error),
         zonda_plot::Error::Empty => {
-            CommandFailure::at(input::label(&args.file), format!("{variable}: no values"))
+            CommandFailure::at(&input::label(&args.file), format!("{variable}: no values"))
         }
         other => CommandFailure::text(other.to_string()),
     })?;

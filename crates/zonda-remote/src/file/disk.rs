@@ -1,0 +1,389 @@
+//! What was fetched, on a disk, for later openings and other processes: `ZONDA_REMOTE_CACHE=FOLDER[:BYTES]`.
+//!
+//! Each object in one of its states has a folder, named by a digest of its key and of what the server says of the state; so parts of
+//! different states never meet, and nobody reads a URL from a name. The server is asked for the state at each opening, and only objects
+//! whose state is told by a strong `ETag` are kept: one that is told to the second may change unseen. A part is a file, named by its place, with a checksum before its bytes. It gets its name when it
+//! is whole, so processes share the folder without a lock; a part that is damaged counts as one that is not there. Whatever goes wrong here costs a request and
+//! nothing else.
+//!
+//! The folder belongs to this user and nobody else may write it, or it is not used: what is in it becomes values.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use ring::digest::{Context, SHA256};
+use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::{Settled, setting};
+use zonda_storage::neighbour::trusts_environment;
+
+use super::tuning::{DISK_BYTES, DISK_KEPT_PERCENT};
+use crate::objects::ObjectState;
+
+/// The variable that names the folder.
+const VARIABLE: &str = "ZONDA_REMOTE_CACHE";
+
+const MAGIC: &[u8; 8] = b"ZONDARC1";
+
+/// Magic, checksum of the bytes, their number.
+const HEADER_BYTES: usize = 20;
+
+/// A file without its name yet that is so old belongs to nobody any more.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// The folder of all objects.
+#[derive(Debug)]
+pub(super) struct DiskCache {
+    folder: PathBuf,
+    most: u64,
+    /// Bytes there, as far as this process knows; unknown before it has written.
+    bytes: Mutex<Option<u64>>,
+    n_made: AtomicU64,
+}
+
+/// The parts of one object in one state.
+#[derive(Debug)]
+pub(super) struct ObjectParts {
+    cache: Arc<DiskCache>,
+    folder: PathBuf,
+    /// Parts that are there, first byte and number, by the list at the opening and what this process has added.
+    parts: Mutex<Vec<(u64, u64)>>,
+}
+
+impl DiskCache {
+    /// The one that the environment names, as of the first remote file of the process.
+    pub(super) fn of_environment() -> Option<Arc<DiskCache>> {
+        static CACHE: Settled<Option<Arc<DiskCache>>> = Settled::new();
+        CACHE.get_or_make(DiskCache::named).clone()
+    }
+
+    fn named() -> Option<Arc<DiskCache>> {
+        let text = setting::text(VARIABLE).filter(|_| trusts_environment())?;
+        let (folder, most) = match text
+            .rsplit_once(':')
+            .and_then(|(folder, most)| Some((folder, setting::bytes_of(most)?)))
+        {
+            Some((folder, most)) => (folder, most),
+            None => (text.as_str(), DISK_BYTES),
+        };
+        match DiskCache::open(Path::new(folder), most) {
+            Ok(cache) => Some(Arc::new(cache)),
+            Err(why) => {
+                setting::say_once(format!(
+                    "{VARIABLE}={text}: {why}; parts of remote files are not kept on a disk"
+                ));
+                None
+            }
+        }
+    }
+
+    /// The one in `folder`, which is made where it is not there, with at most `most` bytes.
+    fn open(folder: &Path, most: u64) -> Result<DiskCache, String> {
+        if !folder.is_absolute() {
+            return Err("the folder is to be named from / on".into());
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|error| error.to_string())?;
+        let status = fs::symlink_metadata(folder).map_err(|error| error.to_string())?;
+        if !status.is_dir() {
+            return Err("this is no folder".into());
+        }
+        if status.uid() != rustix::process::geteuid().as_raw() || status.mode() & 0o022 != 0 {
+            return Err("the folder belongs to somebody else, or others may write it".into());
+        }
+        Ok(DiskCache {
+            folder: folder.to_owned(),
+            most,
+            bytes: Mutex::ranked(Rank::Spill, None),
+            n_made: AtomicU64::new(0),
+        })
+    }
+
+    /// The parts of an object in a state; `None` where its state is not told well enough.
+    pub(super) fn object(
+        self: &Arc<Self>,
+        server: &str,
+        key: &str,
+        state: &ObjectState,
+    ) -> Option<ObjectParts> {
+        if !state.validator.starts_with('"') {
+            return None;
+        }
+        let mut digest = Context::new(&SHA256);
+        for part in [
+            server.as_bytes(),
+            key.as_bytes(),
+            state.validator.as_bytes(),
+            &state.len.to_le_bytes(),
+        ] {
+            digest.update(&(part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        let name: String =
+            digest.finish().as_ref().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+        let folder = self.folder.join(name);
+        let parts =
+            entries(&folder).filter_map(|entry| range_of(entry.file_name().to_str()?)).collect();
+        Some(ObjectParts {
+            cache: Arc::clone(self),
+            folder,
+            parts: Mutex::ranked(Rank::Spill, parts),
+        })
+    }
+
+    /// Counts bytes that were added, and removes what was used longest ago where there are too many.
+    fn added(&self, bytes: u64) {
+        let mut known = self.bytes.lock();
+        let now = match *known {
+            Some(before) => before.saturating_add(bytes),
+            None => self.files().iter().map(|file| file.bytes).sum(),
+        };
+        *known = Some(now);
+        if now <= self.most {
+            return;
+        }
+        // Other processes may have added and removed, too.
+        let mut files = self.files();
+        files.sort_by_key(|file| file.used);
+        let mut left: u64 = files.iter().map(|file| file.bytes).sum();
+        for file in files {
+            if left <= self.most / 100 * DISK_KEPT_PERCENT {
+                break;
+            }
+            if fs::remove_file(&file.path).is_ok() {
+                left -= file.bytes;
+                // Goes when it is empty.
+                drop(file.path.parent().map(fs::remove_dir));
+            }
+        }
+        *known = Some(left);
+    }
+
+    /// All parts of all objects. What was abandoned half made is removed.
+    fn files(&self) -> Vec<KeptFile> {
+        let mut files = Vec::new();
+        for entry in
+            entries(&self.folder).flat_map(|object| entries(&object.path()).collect::<Vec<_>>())
+        {
+            let Ok(status) = entry.metadata() else { continue };
+            let used = status.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            let is_part = entry.file_name().to_str().is_some_and(|name| range_of(name).is_some());
+            if is_part {
+                files.push(KeptFile { path: entry.path(), bytes: status.len(), used });
+            } else if used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+        files
+    }
+}
+
+/// A part, for who counts.
+struct KeptFile {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+/// The first byte and the number of bytes that a name of a part says.
+fn range_of(name: &str) -> Option<(u64, u64)> {
+    let (at, len) = name.split_once('-')?;
+    let number =
+        |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    Some((number(at)?, number(len)?))
+}
+
+impl ObjectParts {
+    /// The bytes of a range, where one part has all of them.
+    pub(super) fn get(&self, range: &Range<u64>) -> Option<Vec<u8>> {
+        let has = |&(at, len): &(u64, u64)| {
+            at <= range.start && at.checked_add(len).is_some_and(|end| end >= range.end)
+        };
+        let (at, len) = self.parts.lock().iter().copied().find(has)?;
+        let bytes = read_part(&self.path(at, len), len);
+        let Some(bytes) = bytes else {
+            // Gone, or damaged.
+            self.parts.lock().retain(|part| *part != (at, len));
+            drop(fs::remove_file(self.path(at, len)));
+            return None;
+        };
+        let (from, to) =
+            (usize::try_from(range.start - at).ok()?, usize::try_from(range.end - at).ok()?);
+        if (from, to) == (0, bytes.len()) {
+            Some(bytes)
+        } else {
+            bytes.get(from..to).map(<[u8]>::to_vec)
+        }
+    }
+
+    /// Keeps the bytes of a range.
+    pub(super) fn put(&self, range: &Range<u64>, bytes: &[u8]) {
+        // A folder that is full, or gone, keeps nothing: the bytes are here.
+        if self.write(range, bytes).is_some() {
+            self.parts.lock().push((range.start, bytes.len() as u64));
+            self.cache.added((bytes.len() + HEADER_BYTES) as u64);
+        }
+    }
+
+    fn write(&self, range: &Range<u64>, bytes: &[u8]) -> Option<()> {
+        if bytes.len() as u64 > self.cache.most / 4 {
+            return None;
+        }
+        drop(DirBuilder::new().mode(0o700).create(&self.folder));
+        let number = self.cache.n_made.fetch_add(1, Ordering::Relaxed);
+        let temporary =
+            self.folder.join(format!("new.{}.{number}", zonda_runtime::fork::process_id()));
+        let mut header = [0; HEADER_BYTES];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&crc32fast::hash(bytes).to_le_bytes());
+        header[12..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        let mut made =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).ok()?;
+        let whole = made.write_all(&header).and_then(|()| made.write_all(bytes));
+        let named =
+            whole.and_then(|()| fs::rename(&temporary, self.path(range.start, bytes.len() as u64)));
+        if named.is_err() {
+            drop(fs::remove_file(&temporary));
+        }
+        named.ok()
+    }
+
+    fn path(&self, at: u64, len: u64) -> PathBuf {
+        self.folder.join(format!("{at}-{len}"))
+    }
+}
+
+/// The bytes of a part that is whole.
+fn read_part(path: &Path, len: u64) -> Option<Vec<u8>> {
+    let mut file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    let status = file.metadata().ok()?;
+    if !status.is_file() || status.len() != len.checked_add(HEADER_BYTES as u64)? {
+        return None;
+    }
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact(&mut header).ok()?;
+    let n = usize::try_from(len).ok()?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(n).ok()?;
+    bytes.resize(n, 0);
+    file.read_exact(&mut bytes).ok()?;
+    let is_whole = header[..8] == *MAGIC
+        && header[8..12] == crc32fast::hash(&bytes).to_le_bytes()
+        && header[12..] == len.to_le_bytes();
+    if is_whole {
+        // What is used stays.
+        drop(file.set_modified(SystemTime::now()));
+    }
+    is_whole.then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(validator: &str) -> ObjectState {
+        ObjectState { len: 1000, validator: validator.into() }
+    }
+
+    fn cache(folder: &Path, most: u64) -> Arc<DiskCache> {
+        Arc::new(DiskCache::open(folder, most).unwrap())
+    }
+
+    #[test]
+    fn parts_are_found_by_state_and_range() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = cache(&folder.path().join("a/b"), 1 << 20);
+        let bytes: Vec<u8> = (0..=255).collect();
+        let object = disk.object("http://h", "/x", &state("\"1\"")).unwrap();
+        assert_eq!(object.get(&(100..200)), None);
+        object.put(&(100..356), &bytes);
+        assert_eq!(object.get(&(100..356)).as_deref(), Some(&bytes[..]));
+        let later = disk.object("http://h", "/x", &state("\"1\"")).unwrap();
+        assert_eq!(later.get(&(110..120)).as_deref(), Some(&bytes[10..20]));
+        assert_eq!(later.get(&(90..120)), None);
+        for (server, key, validator) in
+            [("http://h", "/x", "\"2\""), ("http://h", "/y", "\"1\""), ("http://i", "/x", "\"1\"")]
+        {
+            assert_eq!(disk.object(server, key, &state(validator)).unwrap().get(&(110..120)), None);
+        }
+        assert!(disk.object("http://h", "/x", &state("W/\"1\"")).is_none(), "weak");
+        assert!(
+            disk.object("http://h", "/x", &state("Sun, 29 Nov 2026 04:00:00 GMT")).is_none(),
+            "to the second"
+        );
+        assert!(disk.object("http://h", "/x", &state("")).is_none());
+    }
+
+    #[test]
+    fn a_damaged_part_is_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = cache(folder.path(), 1 << 20);
+        let damages: [fn(&mut Vec<u8>); 5] =
+            [|b| b[0] ^= 1, |b| b[9] ^= 1, |b| b[25] ^= 1, |b| b.truncate(30), |b| b.push(0)];
+        for damage in damages {
+            let object = disk.object("s", "k", &state("\"1\"")).unwrap();
+            object.put(&(0..100), &[7; 100]);
+            let path = object.path(0, 100);
+            let mut bytes = fs::read(&path).unwrap();
+            damage(&mut bytes);
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(object.get(&(0..100)), None);
+            assert!(!path.exists(), "it is removed");
+        }
+        let object = disk.object("s", "k", &state("\"1\"")).unwrap();
+        object.put(&(0..100), &[7; 100]);
+        fs::rename(object.path(0, 100), folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), object.path(0, 100)).unwrap();
+        assert_eq!(object.get(&(0..100)), None, "a link is not followed");
+    }
+
+    #[test]
+    fn the_longest_unused_goes_where_there_is_too_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = cache(folder.path(), 10_000);
+        let object = disk.object("s", "k", &state("\"1\"")).unwrap();
+        for i in 0..20u64 {
+            object.put(&(i * 1000..(i + 1) * 1000), &[i as u8; 1000]);
+            let old = SystemTime::now() - Duration::from_secs(1000 - i);
+            drop(File::open(object.path(i * 1000, 1000)).map(|file| file.set_modified(old)));
+            let there: u64 = disk.files().iter().map(|file| file.bytes).sum();
+            assert!(there <= 10_000, "{there}");
+        }
+        let later = disk.object("s", "k", &state("\"1\"")).unwrap();
+        assert_eq!(later.get(&(19_000..20_000)), Some(vec![19; 1000]));
+        assert_eq!(later.get(&(0..1000)), None);
+        object.put(&(50_000..53_000), &[1; 3000]);
+        assert_eq!(object.get(&(50_000..53_000)), None, "no part has more than a quarter");
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_is_not_used() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let open = folder.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(DiskCache::open(&open, 1).is_err());
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(DiskCache::open(&folder.path().join("file"), 1).is_err());
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+        assert!(DiskCache::open(&folder.path().join("link"), 1).is_err());
+        assert!(DiskCache::open(Path::new("relative"), 1).is_err());
+    }
+}
