@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench bench-writes bench-remote bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -39,6 +39,11 @@ bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/writes.py
+
+bench-remote: ## files behind a server, at 20 ms and 0 ms a request, beside netCDF-C, fsspec, GDAL and curl
+	scripts/setup.sh --demo --test
+	@$(MAKE) --no-print-directory build
+	bench/remote.py
 
 bench-python: ## Python libraries on the same arrays; hours
 	scripts/setup.sh --demo --python

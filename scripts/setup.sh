@@ -51,6 +51,9 @@ if ((test)); then
     packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev libbz2-dev libaec-dev)
     # h5py and hdf5plugin: what the filters and structures of HDF5 are tested against.
     pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin)
+    # Servers that remote files are tested on, and peers that read from them; curl and strace beside.
+    packages+=(nginx-light squid openssl curl strace)
+    pip+=("moto[server]" s3fs aiohttp)
 fi
 if ((python_peers)); then
     # Their own test suites run on Zonda; h5dump is what h5netcdf's compares with. pip asks a source
@@ -88,7 +91,8 @@ if command -v dpkg-query >/dev/null; then
             as_root=(sudo)
         fi
         # Quiet unless it fails; waits for another apt that holds the lock.
-        apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0
+        # RUNLEVEL: nginx and squid are programs that tests start, and no services of this machine.
+        apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o Dpkg::Use-Pty=0
             -o DPkg::Lock::Timeout=600)
         log=$(mktemp)
         trap 'rm -f "$log"' EXIT
@@ -137,6 +141,22 @@ if ((fuzz)); then
         say "installing the nightly Rust toolchain"
         rustup toolchain install nightly --profile minimal >/dev/null 2>&1 ||
             die "rustup toolchain install nightly failed"
+    fi
+fi
+
+# ---- Go --------------------------------------------------------------------------------------
+
+# An S3 server that checks signatures, built from its module. Debian 12's Go is too old for it (1.25 is needed).
+gateway=v1.8.0
+if ((test)) && [ ! -x out/remote/bin/versitygw ] && ! command -v versitygw >/dev/null; then
+    if command -v go >/dev/null; then
+        say "building versitygw $gateway"
+        log=$(mktemp)
+        GOBIN=$PWD/out/remote/bin go install "github.com/versity/versitygw/cmd/versitygw@$gateway" >"$log" 2>&1 ||
+            say "no versitygw, tests of S3 with it are skipped: $(tail -n 1 "$log")"
+        rm -f "$log"
+    else
+        say "no Go, so no versitygw: tests of S3 with it are skipped"
     fi
 fi
 

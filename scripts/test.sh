@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 quick=(lint fast abi headers prefix rig)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -69,6 +69,7 @@ stage() {
         growth) tests/growth/run.py ;;
         servers) tests/servers/run.py ;;
         par) tests/par/run.py ;;
+        remote) tests/remote/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&

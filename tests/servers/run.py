@@ -96,6 +96,11 @@ def model(options, counts, scratch):
             counts.attempt("room again %s" % fmt, room_again, program, scratch, fmt)
         if options.wants("slow device %s" % fmt):
             counts.attempt("slow device %s" % fmt, slow_device, program, scratch, fmt)
+    several = rig.compile_c(scratch / "several", HERE / "several.c")
+    for fmt in "54":
+        for spec in ("groups=1", "groups=2"):
+            if options.wants("a server is killed between files, %s %s" % (fmt, spec)):
+                counts.attempt("a server is killed between files, %s %s" % (fmt, spec), next_server, several, scratch, fmt, spec)
     for spec in ("groups=1", "groups=2"):
         if options.wants("idle client, %s" % spec):
             counts.attempt("idle client, %s" % spec, idle_client, program, scratch, spec)
@@ -220,6 +225,26 @@ def killed_server(program, scratch, fmt):
     if "I/O server" not in line or took > 60:
         raise Wrong("after %.1f s it says %r" % (took, line))
     rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+
+
+def next_server(program, scratch, fmt, spec):
+    """Another server takes the place of a killed one: files that are created later are whole, and the exit status says that one may not be."""
+    folders = [scratch / name for name in ("direct", "served")]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+    rig.must([program, folders[0], fmt, "60"], rig.environment(rig.LIBDIR))
+    with Running(spec, [program, folders[1], fmt, "60"], rig.environment(rig.LIBDIR), folders[1] / "9.nc", 1000) as running:
+        os.kill(running.servers()["1.1"], signal.SIGKILL)
+        out, err = (text.decode(errors="replace") for text in running.child.communicate(timeout=SECONDS))
+    statuses = dict(line.split(" ", 2)[:2] for line in out.splitlines())
+    bad = [number for number, status in statuses.items() if status != "0"]
+    if len(statuses) != 60 or len(bad) > 1 or running.child.returncode != 1 or "another server takes its place" not in err:
+        raise Wrong("ends with %s and says %r %r" % (running.child.returncode, out[-500:], err[-500:]))
+    # Those that were closed when it was killed, and had not been written, are lost without a code for the program: few, at that time.
+    others = [path for path in sorted(folders[1].iterdir()) if path.read_bytes() != (folders[0] / path.name).read_bytes()]
+    if len(list(folders[1].iterdir())) < 59 or len(others) > 2 or any(not 8 <= int(path.stem) <= 25 for path in others):
+        raise Wrong("%s are other files than without servers" % [path.name for path in others])
 
 
 def peaks_of(pids):

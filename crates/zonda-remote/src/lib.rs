@@ -3,20 +3,25 @@
 //! From the bottom up:
 //!
 //! - [`url`]: what a name says, and how it is shown without its secrets.
+//! - [`settings`]: what is set for a server, as netCDF-C takes it from files and variables.
+//! - `client`: requests: connections, redirects, repetitions, and what is believed of an answer.
 //! - [`objects`]: ranges of an object, whole objects, lists: the trait [`Objects`], and one backend for each way to a server.
 //! - [`file`]: one object as a [`Storage`](zonda_storage::Storage): ranges are planned, fetched in parallel, and kept for a while.
 //!
 //! [`register`] lets `zonda_storage` open URLs by all this. No thread, no socket and no certificate is there before the first URL is opened.
 #![deny(unsafe_code)]
 
+mod client;
 mod error;
 pub mod file;
 pub mod objects;
+pub mod settings;
 pub mod url;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use client::target::ServerName;
 pub use error::RemoteError;
 pub use objects::{ObjectState, Objects, RangeRead};
 pub use url::RemoteUrl;
@@ -38,6 +43,8 @@ fn open(name: &Path, settings: &RemoteSettings) -> Result<Arc<dyn Storage>, Stor
     let mut url = RemoteUrl::parse_path(name)?;
     // The last one counts.
     url.settings.extend(settings.0.iter().cloned());
-    let objects = objects::of_url(&url)?;
+    let (objects, key) = objects::of_url(&url)?;
+    // The file asks for the object by this path: it is the key of the backend, which S3 does not write as a URL does.
+    url.path = key;
     Ok(Arc::new(file::RemoteFile::open(objects, &url)?))
 }

@@ -154,7 +154,7 @@ fn add_settings(text: &str, settings: &mut Vec<(String, String)>) {
 }
 
 /// Text with `%XX` made what it stands for; what is no UTF-8 then stays as it is written.
-fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {

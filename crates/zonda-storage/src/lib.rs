@@ -32,6 +32,7 @@ pub mod lock;
 pub mod neighbour;
 mod open;
 mod os;
+pub mod rc;
 mod sidecars;
 mod slab;
 pub mod spec;

@@ -245,3 +245,7 @@ pub(crate) const SERVER_SPARE_SHEETS: usize = 8;
 pub(crate) const SERVER_MESSAGE_BYTES: usize = 16 << 20;
 /// Most bytes of messages of MPI from a client to a server that the server has not taken: as many as wait in a ring.
 pub(crate) const SERVER_MESSAGES_BYTES: u64 = 128 << 20;
+
+/// How long a client waits for the server that takes the place of one that has ended, and how often it looks.
+pub(crate) const SERVER_NEXT_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+pub(crate) const SERVER_NEXT_POLL: std::time::Duration = std::time::Duration::from_millis(20);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{Context, SHA256};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::{Settled, setting};
 use zonda_storage::neighbour::trusts_environment;
@@ -117,18 +117,18 @@ impl DiskCache {
         if !state.validator.starts_with('"') {
             return None;
         }
-        let mut digest = Sha256::new();
+        let mut digest = Context::new(&SHA256);
         for part in [
             server.as_bytes(),
             key.as_bytes(),
             state.validator.as_bytes(),
             &state.len.to_le_bytes(),
         ] {
-            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(&(part.len() as u64).to_le_bytes());
             digest.update(part);
         }
         let name: String =
-            digest.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+            digest.finish().as_ref().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
         let folder = self.folder.join(name);
         let parts =
             entries(&folder).filter_map(|entry| range_of(entry.file_name().to_str()?)).collect();

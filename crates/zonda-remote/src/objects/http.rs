@@ -1,36 +1,89 @@
-//! Objects behind HTTP.
+//! Objects behind HTTP: read, by paths as they stand in URLs.
+//!
+//! Each answer's validator is compared with the one of the first, so `If-Match` is not sent: it would spare the bytes of an answer only where the object
+//! has changed, and there are servers that answer it with an error.
 
-use std::io::Read;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::RemoteFailure;
 
-use super::{ListedObject, ObjectState, Objects, RangeRead};
+use super::{ListedObject, ObjectState, Objects, RangeRead, reading};
+use crate::client::answer::Answer;
+use crate::client::target::{ServerName, Target, escaped};
+use crate::client::{ByPassword, Client, Request};
+use crate::settings::Settings;
 use crate::{RemoteError, RemoteUrl};
+
+/// Where a redirect led is asked directly for this long; then again where the URL says.
+const REDIRECT_HOLDS: Duration = Duration::from_secs(60);
 
 /// The objects of one server.
 #[derive(Debug)]
 pub struct HttpObjects {
-    agent: ureq::Agent,
-    /// Protocol, host and port, as they are written.
-    server: String,
+    client: Client,
+    /// The query of the URL, which goes with every key; may be secret.
+    query: Option<String>,
+    /// Where the last redirect led: of which key, and when. Only tried, so that nobody waits for it.
+    redirect: Mutex<Option<(String, Target, Instant)>>,
 }
 
 impl HttpObjects {
-    /// The server of a URL.
+    /// The server of a URL, with what is set for it now.
     ///
     /// # Errors
     /// [`RemoteError`] where a setting is wrong.
     pub fn new(url: &RemoteUrl) -> Result<HttpObjects, RemoteError> {
-        let port = url.port.map_or(String::new(), |port| format!(":{port}"));
-        Ok(HttpObjects {
-            agent: ureq::Agent::new_with_defaults(),
-            server: format!("http://{}{port}", url.host),
-        })
+        let settings = Settings::of_url(url, &ServerName::of(url), &url.path);
+        let settings = settings
+            .map_err(|what| RemoteError::new(&url.shown().into(), RemoteFailure::Unusable, what))?;
+        Ok(HttpObjects::with_settings(url, settings))
     }
 
-    fn error(&self, key: &str, kind: RemoteFailure, what: impl Into<Arc<str>>) -> RemoteError {
-        RemoteError::new(&self.shown(key), kind, what)
+    /// The server of a URL, with these settings.
+    #[must_use]
+    pub fn with_settings(url: &RemoteUrl, settings: Settings) -> HttpObjects {
+        let client = Client::new(ServerName::of(url), settings);
+        HttpObjects {
+            client,
+            query: url.query.as_deref().map(escaped),
+            redirect: Mutex::ranked(Rank::Servers, None),
+        }
+    }
+
+    fn target(&self, key: &str) -> Target {
+        let path = if key.starts_with('/') { escaped(key) } else { format!("/{}", escaped(key)) };
+        Target { server: self.client.server.clone(), path, query: self.query.clone() }
+    }
+
+    /// Where to ask for a key now.
+    fn place(&self, key: &str) -> Target {
+        let kept = self.redirect.try_lock().and_then(|kept| kept.clone());
+        match kept {
+            Some((of, target, since)) if of == key && since.elapsed() < REDIRECT_HOLDS => target,
+            _ => self.target(key),
+        }
+    }
+
+    /// Remembers where an answer came from, or forgets it where that did not work.
+    fn note(&self, key: &str, answer: &Answer) {
+        let Some(mut kept) = self.redirect.try_lock() else { return };
+        if matches!(answer.status, 200 | 206 | 416) {
+            if answer.is_redirected {
+                *kept = Some((key.to_owned(), answer.from.clone(), Instant::now()));
+            }
+        } else if kept.as_ref().is_some_and(|(_, target, _)| *target == answer.from) {
+            *kept = None;
+        }
+    }
+
+    fn read_only(&self, key: &str) -> RemoteError {
+        RemoteError::new(
+            &self.shown(key),
+            RemoteFailure::ReadOnly,
+            "objects behind HTTP can only be read",
+        )
     }
 }
 
@@ -42,51 +95,70 @@ impl Objects for HttpObjects {
         buf: &mut [u8],
         known: Option<&ObjectState>,
     ) -> Result<RangeRead, RemoteError> {
-        let wrong = |what: String| {
-            self.error(key, RemoteFailure::Broken, what).of_range(at, buf.len() as u64)
+        let get = |target: Target, buf: &mut [u8]| {
+            reading::get_range(
+                &self.client,
+                &self.shown(key),
+                &|| Request::get(target.clone()),
+                &ByPassword,
+                &reading::refuse_by_status,
+                &|answer| self.note(key, answer),
+                at,
+                buf,
+                known,
+            )
         };
-        let end = at.saturating_add(buf.len() as u64).saturating_sub(1);
-        let request = self
-            .agent
-            .get(format!("{}{key}", self.server))
-            .header("Range", format!("bytes={at}-{end}"));
-        let answer = request.call().map_err(|error| wrong(error.to_string()))?;
-        let header = |name: &str| {
-            answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-        };
-        let len = header("content-range").rsplit('/').next().and_then(|len| len.parse().ok());
-        let len = len.ok_or_else(|| wrong("the server sends no ranges".into()))?;
-        let state = ObjectState { len, validator: header("etag").to_owned() };
-        if known.is_some_and(|known| *known != state) {
-            return Err(wrong("the object has changed since it was opened".into()));
+        let place = self.place(key);
+        let is_direct = place == self.target(key);
+        match get(place, buf) {
+            // A place that a redirect named is good for a while only; the server of the URL knows a new one.
+            Err(error)
+                if !is_direct
+                    && matches!(error.kind, RemoteFailure::Denied | RemoteFailure::NotFound) =>
+            {
+                get(self.target(key), buf)
+            }
+            read => read,
         }
-        let wanted = super::within(at..end + 1, len);
-        let n = (wanted.end - wanted.start) as usize;
-        answer
-            .into_body()
-            .into_reader()
-            .read_exact(&mut buf[..n])
-            .map_err(|error| self.error(key, RemoteFailure::Broken, error.to_string()))?;
-        Ok(RangeRead { got: n, state, whole: None })
     }
 
-    fn get(&self, key: &str, _most: u64) -> Result<(Vec<u8>, ObjectState), RemoteError> {
-        Err(self.error(key, RemoteFailure::Unusable, "whole objects are not read yet"))
+    fn get(&self, key: &str, most: u64) -> Result<(Vec<u8>, ObjectState), RemoteError> {
+        reading::get_whole(
+            &self.client,
+            &self.shown(key),
+            &|| Request::get(self.target(key)),
+            &ByPassword,
+            &reading::refuse_by_status,
+            most,
+        )
     }
 
     fn put(&self, key: &str, _bytes: &[u8]) -> Result<(), RemoteError> {
-        Err(self.error(key, RemoteFailure::ReadOnly, "objects behind HTTP can only be read"))
+        Err(self.read_only(key))
+    }
+
+    fn put_from(
+        &self,
+        key: &str,
+        _len: u64,
+        _source: &mut dyn std::io::Read,
+    ) -> Result<(), RemoteError> {
+        Err(self.read_only(key))
+    }
+
+    fn parallel(&self) -> usize {
+        self.client.parallel()
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, RemoteError> {
-        Err(self.error(prefix, RemoteFailure::Unusable, "HTTP has no lists"))
+        Err(RemoteError::new(&self.shown(prefix), RemoteFailure::Unusable, "HTTP has no lists"))
     }
 
     fn delete(&self, key: &str) -> Result<(), RemoteError> {
-        Err(self.error(key, RemoteFailure::ReadOnly, "objects behind HTTP can only be read"))
+        Err(self.read_only(key))
     }
 
     fn shown(&self, key: &str) -> Arc<str> {
-        format!("{}{key}", self.server).into()
+        Target { query: None, ..self.target(key) }.shown().into()
     }
 }

@@ -11,7 +11,7 @@ use zonda_storage::RemoteFailure;
 use super::{ListedObject, ObjectState, Objects, RangeRead, within};
 use crate::RemoteError;
 
-/// The bytes of an object, and which change made it.
+/// Bytes, and which change made them.
 type Stored = (Arc<[u8]>, u64);
 
 /// Objects in memory.

@@ -1,13 +1,21 @@
 //! Objects on a server: the trait, and its backends.
 
+mod folder;
 mod http;
 mod memory;
+mod reading;
+mod s3;
 
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zonda_storage::RemoteFailure;
+
+pub use folder::FolderObjects;
 pub use http::HttpObjects;
 pub use memory::MemoryObjects;
+pub use s3::{S3Objects, is_s3};
 
 use crate::{RemoteError, RemoteUrl};
 
@@ -71,6 +79,21 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// [`RemoteError`], of kind `ReadOnly` where objects cannot be made.
     fn put(&self, key: &str, bytes: &[u8]) -> Result<(), RemoteError>;
 
+    /// Makes an object of what `source` gives until its end, which is `len` bytes. Others see nothing of it before it is complete.
+    ///
+    /// # Errors
+    /// As [`Objects::put`]; a source that fails or has another length, after which there is no new object.
+    fn put_from(&self, key: &str, len: u64, source: &mut dyn Read) -> Result<(), RemoteError> {
+        let bytes = read_source(len, source)
+            .map_err(|what| RemoteError::new(&self.shown(key), RemoteFailure::Broken, what))?;
+        self.put(key, &bytes)
+    }
+
+    /// How many requests are worth running at once: fewer after a server asked for fewer.
+    fn parallel(&self) -> usize {
+        DEFAULT_PARALLEL
+    }
+
     /// Objects whose keys begin with `prefix`, in order.
     ///
     /// # Errors
@@ -87,12 +110,41 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     fn shown(&self, key: &str) -> Arc<str>;
 }
 
-/// The backend for a URL, and settings for its server as of now.
+/// Requests that a server gets at once, unless somebody says otherwise.
+pub const DEFAULT_PARALLEL: usize = 8;
+
+/// The backend for a URL, with the settings for its server as of now, and the key of the object there.
 ///
 /// # Errors
 /// [`RemoteError`] where a setting is wrong.
-pub fn of_url(url: &RemoteUrl) -> Result<Arc<dyn Objects>, RemoteError> {
-    Ok(Arc::new(HttpObjects::new(url)?))
+pub fn of_url(url: &RemoteUrl) -> Result<(Arc<dyn Objects>, String), RemoteError> {
+    if is_s3(url) {
+        let (objects, key) = S3Objects::new(url)?;
+        return Ok((Arc::new(objects), key));
+    }
+    Ok((Arc::new(HttpObjects::new(url)?), url.path.clone()))
+}
+
+/// What `source` gives, which has to be `len` bytes.
+///
+/// # Errors
+/// What is wrong, in words.
+fn read_source(len: u64, source: &mut dyn Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let n = usize::try_from(len).map_err(|_| "it has more bytes than this machine can address")?;
+    bytes.try_reserve_exact(n).map_err(|_| format!("no memory for {len} bytes"))?;
+    let n_read = source
+        .take(len.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("what is to be written cannot be read: {error}"))?;
+    if n_read as u64 != len {
+        Err(format!(
+            "{len} bytes were to be written, and there are {}",
+            if n_read as u64 > len { "more".into() } else { n_read.to_string() }
+        ))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// The part of `range` that an object of `len` bytes has.

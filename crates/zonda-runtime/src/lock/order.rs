@@ -138,6 +138,8 @@ ranks! {
     Holders,
     /// What failed first of what threads share.
     Failed,
+    /// Which servers are spoken to, and how many requests each has. Nothing is taken under it, and no request runs under it.
+    Servers,
     /// Which puts ranks make together. Nothing is taken under it.
     AccessModes,
     /// What rank 0 of a team met in a common step. Nothing is taken under it.

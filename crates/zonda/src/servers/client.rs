@@ -1,6 +1,6 @@
 //! Files that a program creates, and that servers write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,15 +17,23 @@ use super::connection::{Connection, ServerLine};
 use super::extra_ranks;
 use super::group::writes_alone;
 use super::spec::ServersSpec;
-use super::way::Address;
+use super::way::{Address, gone};
 use super::wire::{Creation, RankOf, What, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
 
-type Connections = HashMap<Address, Arc<Connection>>;
+/// The servers that this process has come to.
+#[derive(Debug, Default)]
+struct Connections {
+    known: HashMap<Address, Arc<Connection>>,
+    /// Paths of files that servers had, and may not have written, when they ended. The next opening is told.
+    lost: HashSet<Vec<u8>>,
+    /// Servers that have ended, and whose place no other one took while somebody waited for that.
+    gone: HashSet<Address>,
+}
 
-/// Connections of the process, by where the server is.
+/// Connections of the process.
 static CONNECTIONS: Global<Option<Connections>> = Global::new(Rank::Files, None, || None);
 /// Files of ranks that this process created, for names of their teams.
 static N_TEAMS: AtomicU64 = AtomicU64::new(0);
@@ -66,16 +74,28 @@ fn goes_to_servers(options: &CreateOptions) -> bool {
     options.in_memory.is_none() && !options.share && is_served(options.format)
 }
 
-/// The connection to a server, which is made where there is none.
+/// The connection to a server, which is made where there is none; a new one where the server has ended, since another one may have taken its place.
 pub(super) fn connection(server: &Address) -> Result<Arc<Connection>> {
     let mut connections = CONNECTIONS.lock();
     let connections = connections.get_or_insert_default();
     // Those of the process that this one was forked from are not for this one.
-    if let Some(known) = connections.get(server).filter(|known| known.is_own()) {
-        return Ok(Arc::clone(known));
-    }
-    let new = Arc::new(Connection::to(server)?);
-    connections.insert(server.clone(), Arc::clone(&new));
+    let known = connections.known.get(server).filter(|known| known.is_own()).cloned();
+    let new = match known {
+        Some(known) if known.is_there() => return Ok(known),
+        None => Connection::to(server)?,
+        Some(ended) => {
+            connections.lost.extend(ended.take_paths());
+            let is_waited_for = !connections.gone.contains(server);
+            let new = Connection::to_next(server, is_waited_for);
+            match &new {
+                Ok(_) => drop(connections.gone.remove(server)),
+                Err(_) => drop(connections.gone.insert(server.clone())),
+            }
+            new?
+        }
+    };
+    let new = Arc::new(new);
+    connections.known.insert(server.clone(), Arc::clone(&new));
     Ok(new)
 }
 
@@ -98,15 +118,24 @@ impl Servers {
             return Ok((named.unwrap_or(1), 0));
         }
         let mut best: Option<(usize, usize, Vec<usize>)> = None;
+        let mut unreached = None;
         let in_turn = (0..groups).map(|step| (turn + step) % groups + 1);
         for group in in_turn.filter(|group| named.is_none_or(|named| named == *group)) {
-            let loads = self.loads(group)?;
+            let loads = match self.loads(group) {
+                Ok(loads) => loads,
+                Err(error) => {
+                    unreached = Some(error);
+                    continue;
+                }
+            };
             let load = loads.iter().fold(0, |sum: usize, load| sum.saturating_add(*load));
             if best.as_ref().is_none_or(|(least, ..)| load < *least) {
                 best = Some((load, group, loads));
             }
         }
-        let (_, group, loads) = best.ok_or(NcError::Internal)?;
+        let Some((_, group, loads)) = best else {
+            return Err(unreached.unwrap_or_else(|| NcError::Internal.into()));
+        };
         let in_turn = (0..size).map(|step| (turn / groups + step) % size);
         let member = in_turn.min_by_key(|&member| loads.get(member).copied());
         Ok((group, member.unwrap_or_default()))
@@ -129,7 +158,8 @@ pub(crate) fn create(path: &Path, options: &CreateOptions) -> Option<Result<Data
         return None;
     }
     let made = servers().transpose()?.and_then(|servers| {
-        settle(path)?;
+        // Whatever was there is replaced.
+        is_settled(path)?;
         let (group, member) = servers.choose(path)?;
         let line = created(servers.address(group, member)?, path, options, None)?;
         Dataset::create_served(line, path, options)
@@ -148,6 +178,7 @@ fn created(
     let file = connection.new_file();
     let creation = Creation::new(&absolute, options, ranks);
     connection.ask(file, What::Create(creation), &[])?;
+    connection.note_path(absolute.as_os_str().as_bytes());
     Ok(Arc::new(ServerLine { connection, file }))
 }
 
@@ -176,7 +207,7 @@ pub(crate) fn create_parallel(
     let servers = servers()?.ok_or(NcError::Io)?;
     // Rank 0 chooses the group, whose servers divide the ranks.
     let chosen = match team.rank() {
-        0 => settle(path).and_then(|()| servers.choose(path)).map(|(group, _)| group),
+        0 => is_settled(path).and_then(|_| servers.choose(path)).map(|(group, _)| group),
         _ => Ok(0),
     };
     let own = u64::from(std::process::id()) << 32 | N_TEAMS.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +244,7 @@ pub(super) fn share<T>(team: &dyn Team, step: Step<'_>, own: Result<T>) -> Resul
 /// The connections that this process has made.
 fn connections() -> Vec<Arc<Connection>> {
     let connections = CONNECTIONS.lock();
-    let known = connections.iter().flat_map(HashMap::values);
+    let known = connections.iter().flat_map(|connections| connections.known.values());
     known.filter(|connection| connection.is_own()).cloned().collect()
 }
 
@@ -223,22 +254,41 @@ fn connections() -> Vec<Arc<Connection>> {
 /// # Errors
 /// `NC_EIO` where a server is gone.
 pub fn finish() -> Result<()> {
-    let ask =
-        |connection: Arc<Connection>| connection.ask(0, What::Settle { path: None }, &[]).map(drop);
-    connections().into_iter().map(ask).fold(Ok(()), Result::and)
+    let is_lost = CONNECTIONS.lock().as_ref().is_some_and(|connections| !connections.lost.is_empty());
+    let lost = if is_lost { Err(gone()) } else { Ok(()) };
+    connections().into_iter().map(|connection| connection.settle(None)).fold(lost, Result::and)
 }
 
-/// Waits until servers have closed the file at a path that clients have closed: before it is opened, or created anew.
+/// Waits until servers have closed the file at a path that clients have closed: before it is opened.
+///
+/// # Errors
+/// `NC_EIO`, once, where a server ended that had the file, and that may not have written it.
 pub(crate) fn settle(path: &Path) -> Result<()> {
+    if is_settled(path)? { Ok(()) } else { Err(gone()) }
+}
+
+/// The same before a file is created or opened at the path. Whether what was there is whole, as far as servers know.
+fn is_settled(path: &Path) -> Result<bool> {
     let connections = connections();
     if connections.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
-    let path = Some(absolute(path)?.as_os_str().as_bytes().to_vec());
+    let path = absolute(path)?.as_os_str().as_bytes().to_vec();
     for connection in connections {
-        connection.ask(0, What::Settle { path: path.clone() }, &[])?;
+        match connection.settle(Some(&path)) {
+            Ok(()) => {}
+            Err(error) if connection.is_there() => return Err(error),
+            Err(_) => note_lost(&connection),
+        }
     }
-    Ok(())
+    let mut connections = CONNECTIONS.lock();
+    Ok(connections.as_mut().is_none_or(|connections| !connections.lost.remove(&path)))
+}
+
+/// Takes note of the files of a server that has ended.
+fn note_lost(ended: &Connection) {
+    let paths = ended.take_paths();
+    CONNECTIONS.lock().get_or_insert_default().lost.extend(paths);
 }
 
 /// Drops the connections to some servers, which go.
@@ -246,6 +296,6 @@ pub(super) fn forget(servers: &[Address]) {
     super::reading::forget(servers);
     let mut connections = CONNECTIONS.lock();
     if let Some(connections) = connections.as_mut() {
-        connections.retain(|server, _| !servers.contains(server));
+        connections.known.retain(|server, _| !servers.contains(server));
     }
 }

@@ -1,8 +1,9 @@
 //! A client's connection to one group of servers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use zonda_format::Error;
 use zonda_model::NcError;
@@ -16,6 +17,7 @@ use super::watch::word;
 use super::way::{Address, Came, Fill, Way, of_system, other_version};
 use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
 use crate::error::Result;
+use crate::tuning::{SERVER_NEXT_POLL, SERVER_NEXT_WAIT};
 
 /// A connection, which all files of a process that go to the group share.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(super) struct Connection {
     /// The first failure of each file that was not told yet.
     failures: Mutex<HashMap<u64, SentError>>,
     next_file: AtomicU64,
+    /// Paths of files that were created here, and that the server has not said to have closed.
+    paths: Mutex<HashSet<Vec<u8>>>,
     /// The news up to which messages were read.
     n_seen: AtomicU64,
     pid: u32,
@@ -38,19 +42,61 @@ impl Connection {
             Address::Socket(path) => Box::new(MemoryWay::to(path)?),
             Address::Rank(rank) => Box::new(MessageWay::to(*rank)?),
         };
-        Ok(Connection {
+        Ok(Connection::by(way))
+    }
+
+    /// Connects to what takes the place of a server that has ended, and may wait for it for a while.
+    pub(super) fn to_next(address: &Address, is_waited_for: bool) -> Result<Connection> {
+        let begin = Instant::now();
+        loop {
+            match Connection::to(address) {
+                Err(_) if is_waited_for && begin.elapsed() < SERVER_NEXT_WAIT => std::thread::sleep(SERVER_NEXT_POLL),
+                connection => return connection,
+            }
+        }
+    }
+
+    fn by(way: Box<dyn Way>) -> Connection {
+        Connection {
             way,
             asking: Mutex::ranked(Rank::Helper, ()),
             failures: Mutex::ranked(Rank::Budget, HashMap::new()),
             next_file: AtomicU64::new(1),
+            paths: Mutex::ranked(Rank::Budget, HashSet::new()),
             n_seen: AtomicU64::new(0),
             pid: zonda_runtime::fork::process_id(),
-        })
+        }
     }
 
     /// Whether this process made it, and not the one that it was forked from.
     pub(super) fn is_own(&self) -> bool {
         self.pid == zonda_runtime::fork::process_id()
+    }
+
+    /// Whether the server is there.
+    pub(super) fn is_there(&self) -> bool {
+        self.way.is_there()
+    }
+
+    /// A file at this path is created by the server.
+    pub(super) fn note_path(&self, path: &[u8]) {
+        self.paths.lock().insert(path.to_vec());
+    }
+
+    /// Waits until the server has closed the files that this process has closed: the one at a path, or all.
+    pub(super) fn settle(&self, path: Option<&[u8]>) -> Result<()> {
+        let (file, values) = (0, []);
+        self.ask(file, What::Settle { path: path.map(<[u8]>::to_vec) }, &values)?;
+        match path {
+            Some(path) => drop(self.paths.lock().remove(path)),
+            None => self.paths.lock().clear(),
+        }
+        Ok(())
+    }
+
+    /// The paths of files of which nobody knows whether the server had written them.
+    pub(super) fn take_paths(&self) -> HashSet<Vec<u8>> {
+        std::mem::take(&mut *self.paths.lock())
     }
 
     /// A number for a file.

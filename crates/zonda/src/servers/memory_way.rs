@@ -147,6 +147,10 @@ impl Way for MemoryWay {
         if self.channel.is_cut() { Err(gone()) } else { Ok(()) }
     }
 
+    fn is_there(&self) -> bool {
+        !self.channel.is_cut()
+    }
+
     fn n_news(&self) -> u64 {
         self.ring.n_news()
     }

@@ -40,6 +40,11 @@ impl Way for MessageWay {
         post_office::look(self.server)
     }
 
+    fn is_there(&self) -> bool {
+        // Where a rank ends, its launcher ends all.
+        post_office::is_open()
+    }
+
     fn n_news(&self) -> u64 {
         post_office::n_messages(self.server)
     }

@@ -55,6 +55,9 @@ pub(super) trait Way: Debug + Send + Sync {
     /// Now and then sees whether the server is there.
     fn look(&self) -> Result<()>;
 
+    /// Whether the server is there, as far as this process knows now.
+    fn is_there(&self) -> bool;
+
     /// A number that changes when there may be a message.
     fn n_news(&self) -> u64;
 

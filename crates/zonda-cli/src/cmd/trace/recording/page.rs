@@ -189,6 +189,7 @@ fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zond
     push_chart(page, throughput(process))?;
     push_chart(page, stages_over_time(process))?;
     push_chart(page, queue(process))?;
+    push_chart(page, requests(process))?;
     for (title, top) in
         [("Sizes that the format asked for", true), ("Sizes that reached the file system", false)]
     {
@@ -244,6 +245,7 @@ fn throughput(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
         ("written to the file", &charts.written),
         ("got by the program", &charts.got),
         ("read from the file", &charts.read),
+        ("fetched from servers", &charts.fetched),
     ];
     let curves = curves.into_iter().filter(|(_, bins)| !bins.is_empty());
     let curves: Vec<Curve> = curves
@@ -292,6 +294,20 @@ fn queue(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
         ..LineOptions::default()
     };
     lines(&curves, &options)
+}
+
+/// How many requests to servers are under way.
+fn requests(process: &ProcessSummary) -> zonda_plot::Result<Chart> {
+    let requests = &process.charts.requests;
+    let points = if requests.is_empty() { Vec::new() } else { requests.rates().collect() };
+    let options = LineOptions {
+        title: "Remote files: requests under way".to_owned(),
+        x: Axis::new("time", AxisKind::Seconds),
+        y: Axis::new("requests", AxisKind::Number),
+        width: WIDTH,
+        ..LineOptions::default()
+    };
+    lines(&[Curve { name: "requests".to_owned(), points }], &options)
 }
 
 /// How many ranges have which size, at the top or at the bottom of the stacks.

@@ -255,6 +255,9 @@ pub(super) struct Charts {
     pub(super) stages: BTreeMap<Stage, Bins>,
     pub(super) queue_bytes: LevelOverTime,
     pub(super) queue_jobs: LevelOverTime,
+    /// Of remote files: seconds of requests, and their bytes.
+    pub(super) requests: Bins,
+    pub(super) fetched: Bins,
     /// For the time line: seconds in calls, in those waits that calls may contain, and what servers did.
     pub(super) called: Bins,
     pub(super) waited: Bins,

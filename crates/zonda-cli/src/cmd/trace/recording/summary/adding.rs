@@ -135,12 +135,17 @@ impl ProcessSummary {
             | EventKind::ServerGather => {
                 self.served(kind, names.word(event.name).unwrap_or("a call"), event);
             }
+            EventKind::Request => {
+                self.stages.entry(kind.text()).or_default().add(event);
+                let (begin, end, charts) = (event.begin_ns, event.end_ns(), &mut self.charts);
+                charts.requests.add(begin, end, event.took_ns as f64 / 1e9);
+                charts.fetched.add(begin, end, event.bytes as f64);
+            }
             EventKind::Hint => self.hint(event, names),
             EventKind::ChunkHit
             | EventKind::Commit
             | EventKind::Exchange
-            | EventKind::ReadFound
-            | EventKind::Request => self.stages.entry(kind.text()).or_default().add(event),
+            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
