@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_storage::RemoteFailure;
+use zonda_storage::url::RemoteSettings;
 
 use crate::RemoteError;
 
@@ -35,6 +36,9 @@ pub struct RemoteUrl {
     pub query: Option<String>,
     /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values.
     pub settings: Vec<(String, String)>,
+    /// Settings that who opens it gives besides, with keys in small letters; secrets. They come before all others, and only these may be
+    /// keys of HTTP: a URL that somebody else wrote is not to turn checks off.
+    pub given: RemoteSettings,
 }
 
 /// Shown without secrets.
@@ -106,6 +110,7 @@ impl RemoteUrl {
             path: path.to_owned(),
             query,
             settings,
+            given: RemoteSettings::default(),
         })
     }
 
@@ -123,7 +128,10 @@ impl RemoteUrl {
     /// The value of a setting of this URL; the last one counts.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&str> {
-        self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.given.get(key).or_else(|| {
+            let own = self.settings.iter().rev().find(|(name, _)| name == key);
+            own.map(|(_, value)| value.as_str())
+        })
     }
 
     /// The URL without user, password, query, settings.

@@ -15,6 +15,15 @@ pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RemoteSettings(pub Vec<(String, String)>);
 
+impl RemoteSettings {
+    /// The value of a key, in letters of either case; the last one counts.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
 impl fmt::Debug for RemoteSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(key, _)| key)).finish()

@@ -6,7 +6,10 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import zonda
 
 _PLACE = Path(__file__).resolve().parents[3] / "tests" / "rig" / "ranges.py"
 _SPEC = importlib.util.spec_from_file_location("ranges", _PLACE)
@@ -41,3 +44,31 @@ def server(tmp_path):
 @pytest.fixture(params=FORMATS)
 def each_format(request):
     return request.param
+
+
+@pytest.fixture
+def make():
+    """Makes a file with a record variable, a plain one and, in netCDF-4, chunks."""
+    return _make
+
+
+@pytest.fixture
+def served(server):
+    """Makes such a file behind the server, and gives its URL."""
+
+    def serve(name="a.nc", **how):
+        _make(server.folder / name, **how)
+        return f"{server.url}/{name}"
+
+    return serve
+
+
+def _make(path, format="NETCDF4", chunked=False):
+    with zonda.create(path, format=format) as ds:
+        ds.attrs["title"] = "on a server"
+        ds.create_dimension("time", None)
+        kind = {"chunks": (4, 25), "compression": "zlib"} if chunked else {}
+        v = ds.create_variable("v", "f4", ("time", "x"), sizes={"x": 100}, attrs={"units": "K"}, **kind)
+        v[:40] = np.arange(4000).reshape(40, 100)
+        ds.create_variable("plain", "i4", "y", sizes={"y": 5000})[:] = np.arange(5000)
+    return path

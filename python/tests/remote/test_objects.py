@@ -7,8 +7,6 @@ import io
 
 import numpy as np
 import pytest
-from served_files import make
-
 import zonda
 
 fsspec = pytest.importorskip("fsspec")
@@ -48,7 +46,7 @@ def put(fs, name, path):
     return fs.open(name, "rb")
 
 
-def test_values(fs, tmp_path, each_format):
+def test_values(fs, tmp_path, each_format, make):
     path = make(tmp_path / "a.nc", each_format)
     with zonda.open(put(fs, "/a.nc", path)) as ds, zonda.open(path) as local:
         np.testing.assert_array_equal(ds["v"][:], local["v"][:])
@@ -90,7 +88,7 @@ def test_exceptions_come_out_unchanged_and_a_later_read_is_right(fs, tmp_path):
         np.testing.assert_array_equal(ds["v"][400_000:], np.arange(4e5, 5e5))
 
 
-def test_what_is_on_this_machine_is_read_by_positions(tmp_path):
+def test_what_is_on_this_machine_is_read_by_positions(tmp_path, make):
     path = make(tmp_path / "a.nc")
     with fsspec.open(str(path), "rb") as file, zonda.open(file) as ds:
         assert ds["v"][1, 2] == 102
@@ -98,7 +96,7 @@ def test_what_is_on_this_machine_is_read_by_positions(tmp_path):
         assert ds["v"][1, 2] == 102
 
 
-def test_xarray(fs, tmp_path):
+def test_xarray(fs, tmp_path, make):
     xr = pytest.importorskip("xarray")
     import zonda.xarray_engine
 
@@ -109,7 +107,7 @@ def test_xarray(fs, tmp_path):
     assert len(fs.calls) <= 6, fs.calls
 
 
-def test_http_file_system(server, tmp_path):
+def test_http_file_system(server, tmp_path, make):
     pytest.importorskip("aiohttp")
     make(server.folder / "a.nc", chunked=True)
     fs = fsspec.filesystem("http", skip_instance_cache=True)

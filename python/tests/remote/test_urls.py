@@ -9,21 +9,14 @@ import threading
 
 import numpy as np
 import pytest
-from served_files import make
-
 import zonda
 import zonda.netcdf4
 
 SECRET = "s3cret"
 
 
-def served(server, name="a.nc", **how):
-    make(server.folder / name, **how)
-    return f"{server.url}/{name}"
-
-
-def test_values_are_those_of_the_path(server, each_format):
-    url = served(server, format=each_format)
+def test_values_are_those_of_the_path(server, each_format, served):
+    url = served(format=each_format)
     for name in (url, f"{url}#mode=bytes", f"[bytes]{url}"):
         with zonda.open(name) as ds, zonda.open(server.folder / "a.nc") as local:
             assert ds.format == local.format
@@ -34,8 +27,8 @@ def test_values_are_those_of_the_path(server, each_format):
             assert not ds.is_writable
 
 
-def test_chunks_are_read_and_names_have_no_secrets(server):
-    url = served(server, chunked=True)
+def test_chunks_are_read_and_names_have_no_secrets(server, served):
+    url = served(chunked=True)
     server.user = ("me", SECRET)
     whole = url.replace("http://", f"http://me:{SECRET}@") + f"?signature={SECRET}#mode=bytes"
     with zonda.open(whole) as ds:
@@ -48,8 +41,8 @@ def test_chunks_are_read_and_names_have_no_secrets(server):
 
 
 @pytest.mark.parametrize("package", ["zonda", "netcdf4"])
-def test_errors_have_their_kinds_and_no_secrets(server, package):
-    url = served(server)
+def test_errors_have_their_kinds_and_no_secrets(server, package, served):
+    url = served()
     opened = zonda.open if package == "zonda" else zonda.netcdf4.Dataset
     secret = f"?signature={SECRET}"
 
@@ -88,8 +81,8 @@ def test_a_get_that_fails_gives_no_values_and_a_later_one_does(server):
         assert ds["v"][900_000] == 900_000
 
 
-def test_options_are_of_one_opening(server):
-    url = served(server)
+def test_options_are_of_one_opening(server, served):
+    url = served()
     server.user = ("me", SECRET)
     right = {"username": "me", "password": SECRET}
     with zonda.open(url, storage_options=right) as ds:
@@ -107,8 +100,8 @@ def test_options_are_of_one_opening(server):
         assert ds["v"][1, 2] == 102
 
 
-def test_options_of_threads_do_not_mix(server):
-    url = served(server)
+def test_options_of_threads_do_not_mix(server, served):
+    url = served()
     server.user = ("me", SECRET)
     found = []
 
@@ -127,8 +120,8 @@ def test_options_of_threads_do_not_mix(server):
     assert sorted(found, key=str) == sorted([(SECRET, 303)] * 8 + [("wrong", None)] * 8, key=str)
 
 
-def test_headers(server):
-    url = served(server)
+def test_headers(server, served):
+    url = served()
     server.header = ("Authorization", f"Bearer {SECRET}")
     with pytest.raises(PermissionError):
         zonda.open(url)
@@ -137,7 +130,7 @@ def test_headers(server):
             assert ds["v"][1, 2] == 102
 
 
-def test_s3_by_options(server):
+def test_s3_by_options(server, make):
     (server.folder / "bucket" / "deep").mkdir(parents=True)
     make(server.folder / "bucket" / "deep" / "a.nc")
     server.access_key = "AKID"
@@ -153,7 +146,7 @@ def test_s3_by_options(server):
         zonda.open("s3://bucket/deep/a.nc", storage_options={**options, "key": "OTHER"})
 
 
-def test_copy_to_s3(server, tmp_path, monkeypatch):
+def test_copy_to_s3(server, tmp_path, monkeypatch, make):
     make(tmp_path / "a.nc")
     server.access_key = "AKID"
     for name, value in (("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_ENDPOINT_URL", server.url)):
@@ -181,8 +174,8 @@ def test_unknown_options_are_named_and_not_their_values():
         zonda.open("a.nc", storage_options={"key": "x"})
 
 
-def test_netcdf4_reads_urls(server, each_format):
-    url = served(server, format=each_format)
+def test_netcdf4_reads_urls(server, each_format, served):
+    url = served(format=each_format)
     with zonda.netcdf4.Dataset(f"{url}#mode=bytes") as ds:
         assert ds.variables["v"][5, 5] == 505
         assert ds.filepath() == url
@@ -190,12 +183,12 @@ def test_netcdf4_reads_urls(server, each_format):
         assert ds.variables["plain"][77] == 77
 
 
-def test_xarray(server):
+def test_xarray(server, served):
     xr = pytest.importorskip("xarray")
     import zonda.xarray_engine
 
-    url = served(server, chunked=True)
-    other = served(server, "b.nc", chunked=True)
+    url = served(chunked=True)
+    other = served("b.nc", chunked=True)
     engine = zonda.xarray_engine.ZondaBackendEntrypoint
     with xr.open_dataset(url, engine=engine) as ds, xr.open_dataset(server.folder / "a.nc", engine=engine) as local:
         xr.testing.assert_identical(ds.load(), local.load())

@@ -291,10 +291,16 @@ fn send(
     headers.push(("accept-encoding", "identity".into()));
     let of_who = who.map(|who| who.headers(request)).unwrap_or_default();
     let is_signed = of_who.iter().any(|(name, _)| *name == "authorization");
-    if let (Some((user, password)), false) = (&live.settings.user, is_signed) {
+    let given = &live.settings.headers;
+    let is_given = given.iter().any(|(name, _)| name == "authorization");
+    if let (Some((user, password)), false) = (&live.settings.user, is_signed || is_given) {
         headers.push(("authorization", basic(user, password)));
     }
     headers.extend(of_who);
+    let is_free = |name: &str| !(is_signed && name == "authorization");
+    headers.extend(
+        given.iter().filter(|(name, _)| is_free(name)).map(|(name, value)| (&**name, value.clone())),
+    );
     if let Some(proxy) = live.settings.proxy.as_ref().filter(|_| !request.target.server.tls) {
         headers.extend(
             proxy

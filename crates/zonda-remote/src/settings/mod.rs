@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use zonda_storage::neighbour::from_env;
 use zonda_storage::rc::{self, RcTable, RcUrl};
+use zonda_storage::url::RemoteSettings;
 
 pub use aws::{AwsSettings, Credentials};
 pub use proxy::Proxy;
@@ -29,6 +30,10 @@ pub struct Settings {
     pub shown_server: String,
     /// User and password; secrets.
     pub user: Option<(String, String)>,
+    /// Headers of every request to this server, with names in small letters; secrets.
+    pub headers: Vec<(String, String)>,
+    /// What who opens a file says of proxies: for every server.
+    pub given_proxy: Option<String>,
     /// What requests go through.
     pub proxy: Option<Proxy>,
     /// Whether certificates have to be of somebody who is trusted.
@@ -98,6 +103,8 @@ impl Settings {
         Settings {
             shown_server: server.shown(),
             user: None,
+            headers: Vec::new(),
+            given_proxy: None,
             proxy: None,
             verify_peer: true,
             verify_host: true,
@@ -129,7 +136,8 @@ impl Settings {
     pub fn of_url(url: &RemoteUrl, server: &ServerName, path: &str) -> Result<Settings, String> {
         let rc = rc::snapshot();
         let mut settings = Settings { rc: Arc::clone(&rc), ..Settings::plain(server) };
-        let lookup = Lookup { rc: &rc, url: rc_url(server, path), own: true, shared: true };
+        let given = &url.given;
+        let lookup = Lookup { given, rc: &rc, url: rc_url(server, path), own: true, shared: true };
         settings.netrc = lookup
             .path("HTTP.NETRC")
             .or_else(|| from_env("NETRC").map(PathBuf::from))
@@ -139,6 +147,13 @@ impl Settings {
         if let Some(user) = &url.user {
             settings.user = Some(user.clone());
         }
+        if let Some(user) = given.get("http.credentials.user") {
+            let password = given.get("http.credentials.password").unwrap_or_default();
+            settings.user = Some((user.to_owned(), password.to_owned()));
+        }
+        settings.headers = headers_of(given)?;
+        settings.given_proxy =
+            given.get("http.proxy.server").or(given.get("http.proxy_server")).map(str::to_owned);
         settings.proxy = proxy::choose(
             lookup
                 .text("HTTP.PROXY.SERVER")
@@ -155,10 +170,13 @@ impl Settings {
     /// As [`Settings::of_url`].
     pub fn of_redirect(&self, server: &ServerName, path: &str) -> Result<Settings, String> {
         let rc = Arc::clone(&self.rc);
-        let lookup = Lookup { rc: &rc, url: rc_url(server, path), own: true, shared: false };
+        // What was given is for the server of the URL.
+        let given = &RemoteSettings::default();
+        let lookup = Lookup { given, rc: &rc, url: rc_url(server, path), own: true, shared: false };
         let mut settings = Settings {
             shown_server: server.shown(),
             user: None,
+            headers: Vec::new(),
             certificate: None,
             key: None,
             has_key_password: false,
@@ -172,7 +190,11 @@ impl Settings {
         }
         let proxy = Lookup { shared: true, ..lookup };
         settings.proxy = proxy::choose(
-            proxy.text("HTTP.PROXY.SERVER").or_else(|| proxy.text("HTTP.PROXY_SERVER")).as_deref(),
+            self.given_proxy
+                .clone()
+                .or_else(|| proxy.text("HTTP.PROXY.SERVER"))
+                .or_else(|| proxy.text("HTTP.PROXY_SERVER"))
+                .as_deref(),
             server,
         )?;
         Ok(settings)
@@ -273,6 +295,8 @@ fn rc_url<'a>(server: &'a ServerName, path: &'a str) -> RcUrl<'a> {
 /// Values of keys for one URL.
 #[derive(Clone, Copy)]
 struct Lookup<'a> {
+    /// What who opens the file says.
+    given: &'a RemoteSettings,
     rc: &'a RcTable,
     url: RcUrl<'a>,
     /// Lines for this server count.
@@ -283,6 +307,9 @@ struct Lookup<'a> {
 
 impl Lookup<'_> {
     fn text(&self, key: &str) -> Option<String> {
+        if let Some(value) = self.given.get(key) {
+            return Some(value.to_owned());
+        }
         let own = self.own.then(|| self.rc.get_for(key, self.url)).flatten();
         let value = own.or_else(|| self.shared.then(|| self.rc.get_of_any_case(key)).flatten())?;
         Some(String::from_utf8_lossy(value).into_owned())
@@ -305,6 +332,32 @@ impl Lookup<'_> {
         let Some(text) = self.text(key) else { return Ok(None) };
         text.trim().parse().map(Some).map_err(|_| format!("{key} is no whole number"))
     }
+}
+
+/// The headers among settings: `http.header.NAME`.
+fn headers_of(given: &RemoteSettings) -> Result<Vec<(String, String)>, String> {
+    // Those of ranges, bodies and connections are ours.
+    const OURS: [&str; 9] = [
+        "range", "host", "content-length", "transfer-encoding", "connection", "accept-encoding", "if-match", "if-range", "expect",
+    ];
+    let mut headers = Vec::new();
+    for (key, value) in &given.0 {
+        let Some(name) = key.to_ascii_lowercase().strip_prefix("http.header.").map(str::to_owned)
+        else {
+            continue;
+        };
+        let is_name = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        let is_value = value.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+        if !is_name || !is_value {
+            return Err("a header has characters that requests cannot have".into());
+        }
+        if OURS.contains(&&*name) {
+            return Err(format!("the header {name} cannot be set: requests have their own"));
+        }
+        headers.push((name, value.clone()));
+    }
+    Ok(headers)
 }
 
 /// The text of a regular file of at most `most` bytes.

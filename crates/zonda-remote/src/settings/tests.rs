@@ -7,7 +7,8 @@ fn table(text: &str) -> Arc<RcTable> {
 fn of(rc: &str, server: &ServerName) -> Result<Settings, String> {
     let rc = table(rc);
     let mut settings = Settings { rc: Arc::clone(&rc), ..Settings::plain(server) };
-    let lookup = Lookup { rc: &rc, url: rc_url(server, "/x"), own: true, shared: true };
+    let given = &RemoteSettings::default();
+    let lookup = Lookup { given, rc: &rc, url: rc_url(server, "/x"), own: true, shared: true };
     settings.take_keys(&lookup)?;
     settings.take_user(&lookup, server);
     Ok(settings)
@@ -64,4 +65,33 @@ fn users_and_passwords_are_encoded() {
     assert_eq!(basic("a", ""), "Basic YTo=");
     assert_eq!(basic("me", "p"), "Basic bWU6cA==");
     assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+}
+
+#[test]
+fn what_is_given_comes_first_and_stays_at_its_server() {
+    let mut url = RemoteUrl::parse("https://me:old@h/a#http.ssl.validate=0").unwrap();
+    let server = ServerName::of(&url);
+    let of = |url: &RemoteUrl| Settings::of_url(url, &server, "/a");
+    // A URL turns no check off.
+    assert!(of(&url).unwrap().verify_peer);
+    let pairs = [
+        ("HTTP.Credentials.User", "you"),
+        ("http.credentials.password", "new"),
+        ("http.header.X-Token", "secret"),
+        ("http.ssl.validate", "0"),
+        ("http.proxy.server", "http://proxy:3128"),
+    ];
+    url.given = RemoteSettings(pairs.map(|(key, value)| (key.into(), value.into())).into());
+    let settings = of(&url).unwrap();
+    assert_eq!(settings.user, Some(("you".into(), "new".into())));
+    assert_eq!(settings.headers, [("x-token".into(), "secret".into())]);
+    assert!(!settings.verify_peer && settings.proxy.is_some());
+    assert!(!format!("{settings:?} {url:?}").contains("secret"));
+    let other = ServerName::of(&RemoteUrl::parse("https://other/a").unwrap());
+    let led = settings.of_redirect(&other, "/a").unwrap();
+    assert_eq!((led.user.clone(), led.headers.len(), led.proxy.is_some()), (None, 0, true));
+    for (key, value) in [("http.header.range", "bytes=0-1"), ("http.header.x", "a\r\nb: c"), ("http.header.", "x")] {
+        url.given = RemoteSettings(vec![(key.into(), value.into())]);
+        assert!(of(&url).is_err(), "{key}");
+    }
 }
