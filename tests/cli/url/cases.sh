@@ -57,7 +57,8 @@ test_url() {
     mkdir -p served/bucket home
     export HOME=$scratch/home
     unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NETRC AWS_PROFILE AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
-    "$ncgen" -k nc3 -o served/types.nc "$here/dump/types.cdl"
+    cp "$here/dump/types.cdl" .
+    "$ncgen" -k nc3 -o served/types.nc types.cdl
     "$ncgen" -k cdf5 -o served/cdf5.nc "$here/dump/cdf5_types.cdl"
     "$ncgen" -k nc4 -o served/storage.nc "$here/dump/nc4_storage.cdl"
     "$ncgen" -k nc4 -o served/groups.nc "$here/dump/nc4_groups.cdl"
@@ -85,7 +86,7 @@ test_url() {
     golden "dump of what is no netCDF" "$here/url/dump-text.txt" without_port "$zonda" dump "$url/text.nc"
     golden "copy to HTTP" "$here/url/copy-http.txt" without_port "$zonda" copy served/types.nc "$url/new.nc?signature=s3cret"
     golden "nccopy to HTTP" "$here/url/nccopy-http.txt" without_port "$prefix/bin/nccopy" served/types.nc "$url/new.nc?signature=s3cret"
-    golden "ncgen to HTTP" "$here/url/ncgen-http.txt" without_port "$prefix/bin/ncgen" -o "$url/new.nc?signature=s3cret" "$here/dump/types.cdl"
+    golden "ncgen to HTTP" "$here/url/ncgen-http.txt" without_port "$prefix/bin/ncgen" -o "$url/new.nc?signature=s3cret" types.cdl
     golden "recover" "$here/url/recover.txt" without_port "$zonda" recover "$url/types.nc?signature=s3cret"
     [ ! -e served/new.nc ] || fail "a file was made behind HTTP"
 

@@ -145,7 +145,8 @@ impl ProcessSummary {
             EventKind::ChunkHit
             | EventKind::Commit
             | EventKind::Exchange
-            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
+            | EventKind::ReadFound
+            | EventKind::Request => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
