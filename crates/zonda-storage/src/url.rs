@@ -30,11 +30,14 @@ impl fmt::Debug for RemoteSettings {
     }
 }
 
+/// Opens a URL with settings.
+pub type OpenUrl = fn(&Path, &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError>;
+
 /// What knows URLs.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlOpener {
     /// Opens a URL for reading: the bytes of one object.
-    pub open: fn(&Path, &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError>,
+    pub open: OpenUrl,
     /// The URL without user, password, tokens and signatures: what messages and traces say.
     pub shown: fn(&Path) -> Arc<str>,
 }

@@ -299,7 +299,10 @@ fn send(
     headers.extend(of_who);
     let is_free = |name: &str| !(is_signed && name == "authorization");
     headers.extend(
-        given.iter().filter(|(name, _)| is_free(name)).map(|(name, value)| (&**name, value.clone())),
+        given
+            .iter()
+            .filter(|(name, _)| is_free(name))
+            .map(|(name, value)| (&**name, value.clone())),
     );
     if let Some(proxy) = live.settings.proxy.as_ref().filter(|_| !request.target.server.tls) {
         headers.extend(

@@ -338,7 +338,15 @@ impl Lookup<'_> {
 fn headers_of(given: &RemoteSettings) -> Result<Vec<(String, String)>, String> {
     // Those of ranges, bodies and connections are ours.
     const OURS: [&str; 9] = [
-        "range", "host", "content-length", "transfer-encoding", "connection", "accept-encoding", "if-match", "if-range", "expect",
+        "range",
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "accept-encoding",
+        "if-match",
+        "if-range",
+        "expect",
     ];
     let mut headers = Vec::new();
     for (key, value) in &given.0 {

@@ -90,7 +90,9 @@ fn what_is_given_comes_first_and_stays_at_its_server() {
     let other = ServerName::of(&RemoteUrl::parse("https://other/a").unwrap());
     let led = settings.of_redirect(&other, "/a").unwrap();
     assert_eq!((led.user.clone(), led.headers.len(), led.proxy.is_some()), (None, 0, true));
-    for (key, value) in [("http.header.range", "bytes=0-1"), ("http.header.x", "a\r\nb: c"), ("http.header.", "x")] {
+    for (key, value) in
+        [("http.header.range", "bytes=0-1"), ("http.header.x", "a\r\nb: c"), ("http.header.", "x")]
+    {
         url.given = RemoteSettings(vec![(key.into(), value.into())]);
         assert!(of(&url).is_err(), "{key}");
     }
