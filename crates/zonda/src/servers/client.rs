@@ -270,7 +270,8 @@ fn connections() -> Vec<Arc<Connection>> {
 /// # Errors
 /// `NC_EIO` where a server is gone.
 pub fn finish() -> Result<()> {
-    let is_lost = CONNECTIONS.lock().as_ref().is_some_and(|connections| !connections.lost.is_empty());
+    let is_lost =
+        CONNECTIONS.lock().as_ref().is_some_and(|connections| !connections.lost.is_empty());
     let lost = if is_lost { Err(gone()) } else { Ok(()) };
     connections().into_iter().map(|connection| connection.settle(None)).fold(lost, Result::and)
 }
