@@ -145,7 +145,7 @@ def killed_in_read(bench):
     where = places.home_of(bench.homes, "r-killed", ncrc="HTTP.TIMEOUT=20\nHTTP.CONNECTTIMEOUT=2\n")
     env = rig.environment(rig.LIBDIR, places.NETWORK, HOME=where)
     with subprocess.Popen([sys.executable, CAPI, rig.LIBRARY, url, made.NAME, str(n)], env=env, stdout=subprocess.PIPE, text=True) as child:
-        time.sleep(4)
+        time.sleep(3)
         still = child.poll() is None
         s.stop("nginx", signal.SIGKILL)
         try:
