@@ -9,10 +9,9 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let path = error.path().map(std::path::Path::as_os_str);
     let path = path.map(std::ffi::OsStr::to_os_string);
     // What a server said is known better than the codes of netCDF can tell.
-    let code = error.remote_failure().map_or_else(
-        || error.code(),
-        |kind| NcError::System(kind.raw_os_error()),
-    );
+    let code = error
+        .remote_failure()
+        .map_or_else(|| error.code(), |kind| NcError::System(kind.raw_os_error()));
     made(py, code, &error.cause(), path, error.offset())
 }
 

@@ -558,6 +558,7 @@ pub(crate) fn is_url(path: PathArg) -> bool {
 
 /// A path, or a URL without what may be secret.
 #[pyfunction]
-pub(crate) fn shown_name(path: PathArg) -> PathBuf {
-    zonda::shown_name(&path.0).into_owned()
+pub(crate) fn shown_name(path: PathArg) -> std::ffi::OsString {
+    // Not as a path, of which Python would take a slash away.
+    zonda::shown_name(&path.0).into_owned().into_os_string()
 }

@@ -98,7 +98,12 @@ impl Ranges {
         let cache = file.getattr("cache").ok().and_then(|cache| cache.get_type().name().ok());
         let is_on_disk = cache.is_some_and(|name| name == "MMapCache");
         let kept = Mutex::ranked(Rank::Storage, Kept::default());
-        (!is_local && !is_on_disk).then(|| Ranges { fs: fs.unbind(), path: path.unbind(), len, kept })
+        (!is_local && !is_on_disk).then(|| Ranges {
+            fs: fs.unbind(),
+            path: path.unbind(),
+            len,
+            kept,
+        })
     }
 
     /// Reads what is here, or what one call brings.
@@ -170,7 +175,10 @@ impl Ranges {
         let came = self.fs.bind(py).call_method("cat_ranges", (paths, starts, ends), Some(&how))?;
         let came: Vec<PyBackedBytes> = came.extract()?;
         let is_right = came.len() == ranges.len()
-            && came.iter().zip(&ranges).all(|(bytes, range)| bytes.len() as u64 == range.end - range.start);
+            && came
+                .iter()
+                .zip(&ranges)
+                .all(|(bytes, range)| bytes.len() as u64 == range.end - range.start);
         if !is_right {
             let n: usize = came.iter().map(|bytes| bytes.len()).sum();
             let wanted: u64 = ranges.iter().map(|range| range.end - range.start).sum();
@@ -202,7 +210,9 @@ fn pieces(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(JOINED_GAP) => last.end = last.end.max(range.end),
+            Some(last) if range.start <= last.end.saturating_add(JOINED_GAP) => {
+                last.end = last.end.max(range.end)
+            }
             _ => joined.push(range),
         }
     }

@@ -474,3 +474,6 @@ pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_i
         Ok(0)
     })
 }
+
+#[cfg(all(test, feature = "remote"))]
+mod tests;

@@ -31,7 +31,11 @@ pub(crate) fn undivided<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option
 
 /// The name of a path in messages and output: of a URL without what may be secret.
 pub(crate) fn label(path: &Path) -> Cow<'_, Path> {
-    if is_stdin(path) { Cow::Borrowed(Path::new("standard input")) } else { zonda::shown_name(path) }
+    if is_stdin(path) {
+        Cow::Borrowed(Path::new("standard input"))
+    } else {
+        zonda::shown_name(path)
+    }
 }
 
 /// Reads standard input into memory, because netCDF files are not read from front to back.

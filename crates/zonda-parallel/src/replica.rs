@@ -1,11 +1,14 @@
 //! The storage of one rank.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use zonda_model::memory::NoMemory;
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_storage::{Advice, ReadRange, Storage, StorageError, StorageStamp, WriteRange};
+use zonda_storage::{
+    Advice, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
+};
 
 use crate::exchange::{Collector, Packets};
 use crate::queue::{PutLabel, RankQueue};
@@ -51,6 +54,11 @@ impl StepState {
     /// Whether the rank is outside of common steps.
     fn is_own(&self) -> bool {
         matches!(*self.mode.lock(), Mode::Own | Mode::Collecting(_) | Mode::Queueing(_))
+    }
+
+    /// Whether answers come from a record.
+    fn is_replaying(&self) -> bool {
+        matches!(*self.mode.lock(), Mode::Replaying { .. })
     }
 
     /// Has writes wait in the queue from now on: those of a put.
@@ -288,6 +296,15 @@ impl Replica {
     }
 }
 
+/// Of what is behind a network each rank has a connection of its own; what the record answers is not asked for.
+impl RemoteReads for Replica {
+    fn will_read(&self, ranges: &[Range<u64>]) {
+        if let Some(remote) = self.file.remote().filter(|_| !self.state.is_replaying()) {
+            remote.will_read(ranges);
+        }
+    }
+}
+
 impl Storage for Replica {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.queue.before(std::iter::once((at, buf.len() as u64)))?;
@@ -397,6 +414,10 @@ impl Storage for Replica {
 
     fn has_other_writers(&self) -> bool {
         self.has_other_writers
+    }
+
+    fn remote(&self) -> Option<&dyn RemoteReads> {
+        self.file.remote().map(|_| self as &dyn RemoteReads)
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {

@@ -102,7 +102,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             storage_options=storage_options,
         )
         with close_on_error(store):
-            return _decode.dataset(
+            dataset = _decode.dataset(
                 store,
                 drop_variables,
                 mask_and_scale=mask_and_scale,
@@ -112,6 +112,10 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
                 use_cftime=use_cftime,
                 decode_timedelta=decode_timedelta,
             )
+        if store.handle.source.kind == "path" and _remote.is_url(store.handle.source.value):
+            # xarray would put the URL there with its secrets.
+            dataset.encoding["source"] = store.handle.source.name
+        return dataset
 
     def open_datatree(self, filename_or_obj: Any, **kwargs: Any) -> DataTree:
         """Open a group and all below it as a tree; the keywords are those of `open_dataset`."""

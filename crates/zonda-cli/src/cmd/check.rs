@@ -61,7 +61,11 @@ pub(crate) struct Args {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut status = 0;
     let first = args.files.first().map_or(Path::new(""), |path| path);
-    let lead = match ranks::part("zonda check", first, input::undivided(args.files.iter().map(PathBuf::as_path)))? {
+    let lead = match ranks::part(
+        "zonda check",
+        first,
+        input::undivided(args.files.iter().map(PathBuf::as_path)),
+    )? {
         Part::Alone => None,
         Part::Lead(lead) => Some(lead),
         Part::Follow(follower) => {

@@ -45,12 +45,11 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
     let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
         let label = input::label(&options.file);
         let message = format!("{}: {}", label.display(), text_of(error.code()));
-        match error.code() {
-            // Error codes do not say how many bytes were missing.
-            zonda::NcError::NoMem => {
-                NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line()))
-            }
-            _ => NcdumpRefusal::Text(message),
+        // Error codes say neither how many bytes were missing, nor what a server answered.
+        let is_more = error.code() == zonda::NcError::NoMem || error.remote_failure().is_some();
+        match is_more {
+            true => NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line())),
+            false => NcdumpRefusal::Text(message),
         }
     })?;
     match options.output {

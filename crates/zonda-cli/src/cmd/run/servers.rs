@@ -66,7 +66,13 @@ impl Servers {
             let process = Mutex::ranked(Rank::Helper, command.spawn().map_err(fail)?);
             let command = Mutex::ranked(Rank::Helper, command);
             let (is_over, has_failed) = (AtomicBool::new(false), AtomicBool::new(false));
-            servers.places.push(Arc::new(ServerPlace { socket, command, process, is_over, has_failed }));
+            servers.places.push(Arc::new(ServerPlace {
+                socket,
+                command,
+                process,
+                is_over,
+                has_failed,
+            }));
         }
         // Those of a group wait for each other before they are ready.
         for place in &servers.places {
@@ -79,7 +85,10 @@ impl Servers {
         if spec.size == 1 {
             for place in &servers.places {
                 let place = Arc::clone(place);
-                let watch = worker::spawn(String::from("zonda-server"), Purpose::Watch, move || place.watch());
+                let watch =
+                    worker::spawn(String::from("zonda-server"), Purpose::Watch, move || {
+                        place.watch()
+                    });
                 servers.watches.push(watch.map_err(fail)?);
             }
         }
@@ -137,7 +146,8 @@ impl ServerPlace {
     /// Starts the server that takes the place of one that has ended. False where that ends what is to be watched.
     fn start_next(&self) -> bool {
         let mut process = self.process.lock();
-        let how = process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        let how =
+            process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         self.has_failed.store(true, Ordering::Release);
         // Where a server of that name is, no other can come.
         drop(std::fs::remove_file(&self.socket));
@@ -155,7 +165,9 @@ impl ServerPlace {
                 true
             }
             _ => {
-                say(format_args!("I/O {name} has ended ({how}): its files have what it had committed; no other server could be started"));
+                say(format_args!(
+                    "I/O {name} has ended ({how}): its files have what it had committed; no other server could be started"
+                ));
                 false
             }
         }

@@ -145,8 +145,7 @@ impl ProcessSummary {
             EventKind::ChunkHit
             | EventKind::Commit
             | EventKind::Exchange
-            | EventKind::ReadFound
-            | EventKind::Request => self.stages.entry(kind.text()).or_default().add(event),
+            | EventKind::ReadFound => self.stages.entry(kind.text()).or_default().add(event),
         }
     }
 
