@@ -40,7 +40,9 @@ mod upload {
         pub(in super::super) fn to(target: &Path, replace: bool) -> Result<Upload> {
             crate::place::register();
             let url = RemoteUrl::parse_path(target).map_err(StorageError::from)?;
-            let asks_for_s3 = url.setting("mode").is_some_and(|mode| mode.split(',').any(|word| word.eq_ignore_ascii_case("s3")));
+            let asks_for_s3 = url
+                .setting("mode")
+                .is_some_and(|mode| mode.split(',').any(|word| word.eq_ignore_ascii_case("s3")));
             if url.protocol != Protocol::S3 && !asks_for_s3 && url.setting("s3").is_none() {
                 return Err(Error::because(NcError::System(EACCES), ONLY_S3));
             }
@@ -53,7 +55,9 @@ mod upload {
                 }
             }
             let folder = tempfile::Builder::new().prefix("zonda-upload-").tempdir();
-            let folder = folder.map_err(|error| of_system(&error, "no folder for the file until it is complete (TMPDIR)"))?;
+            let folder = folder.map_err(|error| {
+                of_system(&error, "no folder for the file until it is complete (TMPDIR)")
+            })?;
             Ok(Upload { objects, key, folder })
         }
 
@@ -70,7 +74,8 @@ mod upload {
                 let len = file.metadata()?.len();
                 Ok((file, len))
             };
-            let (mut file, len) = open().map_err(|error| of_system(&error, "the complete file cannot be read"))?;
+            let (mut file, len) =
+                open().map_err(|error| of_system(&error, "the complete file cannot be read"))?;
             Ok(self.objects.put_from(&self.key, len, &mut file).map_err(StorageError::from)?)
         }
     }
@@ -94,7 +99,10 @@ mod upload {
 
     impl Upload {
         pub(in super::super) fn to(_: &Path, _: bool) -> Result<Upload> {
-            Err(Error::because(NcError::NotBuilt, "this program was built without remote files (feature `remote`)"))
+            Err(Error::because(
+                NcError::NotBuilt,
+                "this program was built without remote files (feature `remote`)",
+            ))
         }
 
         pub(in super::super) fn working_path(&self) -> PathBuf {

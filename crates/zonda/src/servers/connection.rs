@@ -50,7 +50,9 @@ impl Connection {
         let begin = Instant::now();
         loop {
             match Connection::to(address) {
-                Err(_) if is_waited_for && begin.elapsed() < SERVER_NEXT_WAIT => std::thread::sleep(SERVER_NEXT_POLL),
+                Err(_) if is_waited_for && begin.elapsed() < SERVER_NEXT_WAIT => {
+                    std::thread::sleep(SERVER_NEXT_POLL)
+                }
                 connection => return connection,
             }
         }
