@@ -93,5 +93,4 @@ fn definitions_and_chunks_come_in_few_requests_at_a_time() {
         ));
         assert!(asked.len() <= most, "{}", lines.join("\n"));
     }
-    println!("{}", lines.join("\n"));
 }
