@@ -128,6 +128,15 @@ impl FormatError for Nc4Error {
     fn storage(&self) -> Option<&StorageError> {
         match self {
             Nc4Error::Hdf { error: HdfError::Storage(error), .. } => Some(error),
+            // Elements, and the index of their chunks, that a server did not send.
+            Nc4Error::Chunk {
+                error: ChunkError::Storage(error @ StorageError::Remote { .. }),
+                ..
+            } => Some(error),
+            Nc4Error::Chunk { .. } => match self.hdf() {
+                Some(HdfError::Storage(error @ StorageError::Remote { .. })) => Some(error),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -154,7 +154,7 @@ impl OpenFile {
     #[cold]
     pub(crate) fn read_again(&self, error: &Error, tries: &mut u32) -> bool {
         let damaged = [NcError::HdfErr, NcError::Filter, NcError::AttMeta, NcError::DimMeta];
-        damaged.contains(&error.code()) && self.alone().read_again(tries)
+        !self.is_remote && damaged.contains(&error.code()) && self.alone().read_again(tries)
     }
 
     /// Begins to change the file, unless another writer of the process is doing so. What that one changed before is

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
+use zonda::storage::{RemoteFailure, Storage};
 use zonda::{
     Access, CreateOptions, Dataset, Destination, ExtType, Format, GroupId, Hyperslab, MemType,
     NC_STRING, NcError, OpenOptions, Reserve, Transfer, VarId, VarRef, VlenSink,
@@ -340,7 +340,7 @@ fn fails_cleanly(bytes: &[u8], name: &str, mem: Option<MemType>, fill: &[u8]) ->
                 text.contains("http://distant/file.nc: ") && text.contains(" bytes at byte "),
                 "{text}"
             );
-            assert!(matches!(error.code(), NcError::System(_)), "{error:?}");
+            assert_eq!(error.remote_failure(), Some(RemoteFailure::Broken), "{error:?}");
             assert!(
                 memory.chunks(fill.len()).all(|one| one == fill),
                 "{name}: trip {nth}: something but fill"
@@ -404,7 +404,7 @@ fn calls_of_one_step_leave_fill_too_and_refused_ones_nothing() {
     let mut memory = vec![0x5a; 20 * 4];
     let slab = || Hyperslab { start: &start, count: &count, stride: None };
     let failed = far.get_now(var, |_| slab(), Some(MemType::F32), &mut memory);
-    assert!(matches!(failed.unwrap_err().code(), NcError::System(_)));
+    assert_eq!(failed.unwrap_err().remote_failure(), Some(RemoteFailure::Broken));
     let fill = f32::from_bits(0x7CF0_0000).to_ne_bytes();
     assert!(memory.chunks(4).all(|one| one == fill), "{memory:?}");
     let got = far.get_now(var, |_| slab(), Some(MemType::F32), &mut memory).unwrap();

@@ -82,7 +82,11 @@ impl Board {
     }
 
     /// The clients that have a file open that was created at a path, or that is what has this identity.
-    pub(super) fn writers(&self, path: &Path, identity: Option<FileIdentity>) -> Vec<Arc<Progress>> {
+    pub(super) fn writers(
+        &self,
+        path: &Path,
+        identity: Option<FileIdentity>,
+    ) -> Vec<Arc<Progress>> {
         let state = self.state.lock();
         let is_it = |file: &&OpenFile| {
             let own = || file.queue.upgrade().and_then(|queue| queue.identity());
@@ -92,7 +96,12 @@ impl Board {
     }
 
     /// Waits until what clients have told of a file until now was taken, and then as [`Board::wait_for`] does.
-    pub(super) fn settle(&self, writers: &[Arc<Progress>], path: &Path, identity: Option<FileIdentity>) {
+    pub(super) fn settle(
+        &self,
+        writers: &[Arc<Progress>],
+        path: &Path,
+        identity: Option<FileIdentity>,
+    ) {
         for writer in writers {
             writer.wait();
         }

@@ -15,8 +15,8 @@ use zonda_team::{Reduction, Step, Team, spread};
 
 use super::connection::{Connection, ServerLine};
 use super::extra_ranks;
-use super::memory_way::MemoryWay;
 use super::group::writes_alone;
+use super::memory_way::MemoryWay;
 use super::spec::ServersSpec;
 use super::way::{Address, gone};
 use super::wire::{Creation, NamedFile, RankOf, What, identity_at, is_served};
@@ -38,7 +38,8 @@ impl Connections {
     /// Those that this process has made, and not the one that it was forked from.
     fn own(&self) -> Connections {
         let own = self.known.iter().filter(|(_, connection)| connection.is_own());
-        let known = own.map(|(server, connection)| (server.clone(), Arc::clone(connection))).collect();
+        let known =
+            own.map(|(server, connection)| (server.clone(), Arc::clone(connection))).collect();
         Connections { known, ..Connections::default() }
     }
 }
@@ -189,8 +190,12 @@ fn created(
     let creation = Creation::new(&absolute, options, ranks);
     let reply = connection.ask(file, What::Create(creation), &[])?;
     connection.note_path(absolute.as_os_str().as_bytes());
-    let same = identity_at(path).map(|(device, inode)| [device.to_le_bytes(), inode.to_le_bytes()].concat());
-    if matches!(server, Address::Socket(_)) && !reply.values.is_empty() && same.as_ref() != Some(&reply.values) {
+    let same = identity_at(path)
+        .map(|(device, inode)| [device.to_le_bytes(), inode.to_le_bytes()].concat());
+    if matches!(server, Address::Socket(_))
+        && !reply.values.is_empty()
+        && same.as_ref() != Some(&reply.values)
+    {
         connection.tell_close(file)?;
         let why = "the I/O server has made another file of that name than this program sees: they have different mounts (containers)";
         return Err(Error::answered(NcError::Io, Answer::System, why));

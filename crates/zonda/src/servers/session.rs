@@ -318,7 +318,8 @@ impl Session {
             return Ok(());
         }
         // Others may wait for what this client tells meanwhile.
-        let (board, load, client) = (Arc::clone(&self.board), Arc::clone(&self.load), Arc::clone(&self.client));
+        let (board, load, client) =
+            (Arc::clone(&self.board), Arc::clone(&self.load), Arc::clone(&self.client));
         self.start(move || {
             load.while_waiting(|| board.settle(&writers, &path, identity));
             client.reply(Ok(Reply::default()));

@@ -40,7 +40,13 @@ pub(super) fn own_numbers() -> Option<FileIdentity> {
 impl Hello {
     /// That of this process.
     pub(super) fn of_process(brings_ring: bool) -> Hello {
-        Hello { version: VERSION.to_owned(), pid: std::process::id(), numbers: own_numbers(), brings_ring, settles: None }
+        Hello {
+            version: VERSION.to_owned(),
+            pid: std::process::id(),
+            numbers: own_numbers(),
+            brings_ring,
+            settles: None,
+        }
     }
 }
 

@@ -44,7 +44,8 @@ impl FileWork {
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
                 // Which file it is: the client may see another one at that path, in a container.
-                let words = self.queue.identity().map_or(Vec::new(), |(device, inode)| vec![device, inode]);
+                let words =
+                    self.queue.identity().map_or(Vec::new(), |(device, inode)| vec![device, inode]);
                 let values = words.iter().flat_map(|word| word.to_le_bytes()).collect();
                 self.client.reply(Ok(Reply { values, ..Reply::default() }));
                 self.carry_out(&dataset, rank);
