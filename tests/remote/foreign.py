@@ -71,7 +71,7 @@ def programs():
     """(name, command) of what is installed; None for what is not."""
     for name, tool, words in (
         ("ncdump", "ncdump", ["{}"]), ("nccopy", "nccopy", ["-k", "classic", "{}", "OUT"]), ("ncks", "ncks", ["-O", "-h", "{}", "OUT"]), ("ncks text", "ncks", ["--cdl", "-m", "{}"]),
-        ("ncra", "ncra", ["-O", "-h", "{}", "OUT"]), ("cdo", "cdo", ["-s", "infon", "{}"]), ("cdo copy", "cdo", ["-s", "-O", "-f", "nc", "copy", "{}", "OUT"]), ("gdal", "gdalinfo", ["-checksum", "NETCDF:{}:tas"]),
+        ("ncra", "ncra", ["-O", "-h", "{}", "OUT"]), ("cdo", "cdo", ["-s", "infon", "{}"]), ("cdo copy", "cdo", ["-s", "-O", "-f", "nc", "copy", "{}", "OUT"]), ("gdal", "gdalinfo", ["-checksum", 'NETCDF:"{}":tas']),
     ):  # fmt: skip
         found = rig.tool(tool)
         yield name, [found, *words] if found else None

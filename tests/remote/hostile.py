@@ -199,7 +199,7 @@ BREAKS = [cut_off, short_range, long_body, other_range, no_range, other_total, c
           to_a_file, error_page, no_such_range, garbage, nothing, several_parts, gone, not_modified, two_lengths]  # fmt: skip
 HOLDS = [busy_twice, too_many_once, broken_once, whole_always]
 # What a client may well take at the first request, where nothing was promised before.
-FINE_AT_ONCE = (changed, lost_etag, whole_of_another)
+FINE_AT_ONCE = (changed, lost_etag, other_total, whole_of_another)
 
 
 class Hostile:

@@ -69,7 +69,8 @@ def of_nginx(servers, folder):
     login = home_of(folder, "login", ncrc=credentials(servers.http, servers.user, servers.password))
     netrc = home_of(folder, "netrc", netrc="machine 127.0.0.1 login %s password %s\n" % (servers.user, servers.password))
     ca = home_of(folder, "ca", ncrc="HTTP.SSL.CAINFO=%s\n" % servers.ca)
-    both = home_of(folder, "ca-login", ncrc="HTTP.SSL.CAINFO=%s\n" % servers.ca + credentials(servers.https, servers.user, servers.password))
+    # For this server alone: netCDF4-python sets the key for all servers.
+    both = home_of(folder, "ca-login", ncrc="[%s]HTTP.SSL.CAINFO=%s\n" % (servers.https, servers.ca) + credentials(servers.https, servers.user, servers.password))
     lines = "HTTP.SSL.CAINFO=%s\nHTTP.SSL.CERTIFICATE=%s\nHTTP.SSL.KEY=%s\n"
     mutual = home_of(folder, "mutual", ncrc=lines % (servers.ca, servers.folder / "client.pem", servers.folder / "client.key"))
     return [

@@ -41,7 +41,7 @@ def copied(bench, way, source, key):
     """`zonda copy` to the object, and to a path beside: the same bytes; and it opens from there."""
     local = bench.scratch / "copied.nc"
     env = way.environment()
-    rig.must([rig.ZONDA, "copy", source, local], rig.environment(rig.LIBDIR))
+    rig.must([rig.ZONDA, "copy", "-f", source, local], rig.environment(rig.LIBDIR))
     done = bench.run([rig.ZONDA, "copy", source, way.url(key)], env, seconds=SECONDS)
     if done.returncode:
         raise Wrong("it ends with %s: %s" % (done.returncode, done.stderr[-300:]))
@@ -56,7 +56,7 @@ def refused_copies(bench, way):
     """No right, no bucket, no server, and to HTTP: an error, and no object."""
     source, key = bench.files / SOURCE, "put/refused.nc"
     [nobody] = free_ports(1)
-    plain = way.environment(HOME=places.home_of(bench.homes, "put", ncrc="HTTP.TIMEOUT=5\nHTTP.CONNECTTIMEOUT=5\n"))
+    plain = {**way.environment(), "HOME": str(places.home_of(bench.homes, "put", ncrc="HTTP.TIMEOUT=5\nHTTP.CONNECTTIMEOUT=5\n"))}
     cases = [("no bucket", "s3://no-such-bucket/x.nc", plain), ("no server", way.url(key), {**plain, "AWS_ENDPOINT_URL": "http://127.0.0.1:%d" % nobody}),
              ("by http", "http://127.0.0.1:%d/x.nc" % nobody, plain)]  # fmt: skip
     if way.name.startswith("versitygw"):
@@ -98,6 +98,7 @@ def all_of(bench):
     large.write_bytes(made.classic(6 << 20))
     for name in ("versitygw s3://", "moto s3://", "versitygw path style"):
         for test, words in ((copied, (bench.files / SOURCE, "put/small.nc")), (copied, (large, "put/large.nc")), (refused_copies, ()), (killed_copy, (large,)), (created, ())):
+            words = (words[0], "%s-%s" % (words[1], name.replace("/", "").replace(" ", "-"))) if len(words) == 2 else words
             case = "put %s, %s %s" % (name, test.__name__, words[-1] if len(words) == 2 else "")
             if bench.options.wants(case) and not (test is not copied and name.endswith("style")):
                 bench.counts.attempt(case, by_way, bench, name, test, words)

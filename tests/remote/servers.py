@@ -51,7 +51,7 @@ http {{
         location /to-file/ {{ return 302 "file://{files}/"; }}
         location /whole/ {{ alias {files}/; max_ranges 0; }}
         location /busy/ {{ return 503; }}
-        location /slow/ {{ alias {files}/; limit_rate 200k; limit_rate_after 100k; }}
+        location /slow/ {{ alias {files}/; limit_rate 50k; }}
     }}
     server {{
         listen 127.0.0.1:{other};

@@ -96,6 +96,15 @@ def model(options, counts, scratch):
             counts.attempt("room again %s" % fmt, room_again, program, scratch, fmt)
         if options.wants("slow device %s" % fmt):
             counts.attempt("slow device %s" % fmt, slow_device, program, scratch, fmt)
+    seers = rig.compile_c(scratch / "seers", HERE / "seers.c")
+    for fmt in "54":
+        for spec, how in (("groups=1", "child"), ("groups=2", "child"), ("groups=1", "rename"), ("groups=2", "link")):
+            name = "who opens a closed file sees all of it: %s, format %s, %s" % (how, fmt, spec)
+            if options.wants(name):
+                counts.attempt(name, seen_by_all, seers, scratch, fmt, spec, how)
+    if options.wants("containers"):
+        counts.attempt("containers: other mounts", other_mounts, program, scratch)
+        counts.attempt("containers: other numbers of processes", other_numbers, program, scratch)
     several = rig.compile_c(scratch / "several", HERE / "several.c")
     for fmt in "54":
         for spec in ("groups=1", "groups=2"):
@@ -225,6 +234,50 @@ def killed_server(program, scratch, fmt):
     if "I/O server" not in line or took > 60:
         raise Wrong("after %.1f s it says %r" % (took, line))
     rig.must([rig.tool("ncdump"), "-h", path], rig.environment(rig.reference()))
+
+
+def seen_by_all(program, scratch, fmt, spec, how):
+    """Whoever opens a file after another process of the job, or this one by another name, has closed it."""
+    for old in scratch.glob("seen.nc*"):
+        old.unlink()
+    env = rig.environment(rig.LIBDIR, ZONDA_IO="cache,throttle:60M,file")
+    done = served(spec, [program, scratch / "seen.nc", fmt, how], env)
+    if (done.returncode, done.stdout) != (0, "60\n"):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout, done.stderr[-300:]))
+
+
+UNSHARE = "/usr/bin/unshare"
+
+
+def can_unshare(*how):
+    return os.path.exists(UNSHARE) and rig.run([UNSHARE, *how, "true"]).returncode == 0
+
+
+def other_mounts(program, scratch):
+    """A program that sees another folder at the path than its servers is told, and does not look for a file that is elsewhere."""
+    if not can_unshare("-m"):
+        print("skip containers: no rights to unshare")
+        return
+    folder = scratch / "mounted"
+    folder.mkdir(exist_ok=True)
+    line = "mount -t tmpfs none %s && exec %s %s 1 3 40" % (folder, program, folder / "hidden.nc")
+    done = served("groups=1", [UNSHARE, "-m", "sh", "-c", line])
+    if done.returncode == 0 or "different mounts" not in done.stdout:
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-300:], done.stderr[-300:]))
+
+
+def other_numbers(program, scratch):
+    """A program has another number for its server than for itself; that somebody with that number ends is not its end."""
+    if not can_unshare("-fp", "--mount-proc"):
+        print("skip containers: no rights to unshare")
+        return
+    one, other = scratch / "one.nc", scratch / "other.nc"
+    direct_model(program, one, "1", 8, 40)
+    line = "sleep 1 & P=$!; %s -fp --mount-proc sh -c \"echo $((P-1)) > /proc/sys/kernel/ns_last_pid; MODEL_SLEEPS=1 %s %s 1 8 40\"" % (UNSHARE, program, other)
+    done = served("groups=1", ["sh", "-c", line])
+    if (done.returncode, done.stdout) != (0, ""):
+        raise Wrong("ends with %s and says %r %r" % (done.returncode, done.stdout[-300:], done.stderr[-300:]))
+    alike(one, other)
 
 
 def next_server(program, scratch, fmt, spec):

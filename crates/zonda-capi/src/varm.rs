@@ -209,7 +209,9 @@ impl VarTransfer<'_> {
     /// As [`Self::varm`], with memory not null, at least one dimension, and no zero in `count`.
     unsafe fn mapped_blocks(&self, mapped: MappedSlab<'_>) -> CallResult {
         let mut result: CallResult = Ok(());
-        mapped.each_block(|block, bytes| {
+        // An element of memory that a failed get of a remote file has left.
+        let mut element = Vec::new();
+        let moved = mapped.each_block(|block, bytes| {
             let caller = match self.caller {
                 CallerMemory::Put(from) => {
                     // SAFETY: the map reaches only the caller's memory.
@@ -225,7 +227,10 @@ impl VarTransfer<'_> {
             match unsafe { call.slab(slab.start, slab.count, slab.stride) } {
                 Ok(()) => {}
                 Err(failure) if failure.code() == NcError::Range => result = Err(failure),
-                Err(failure) => return Err(failure),
+                Err(failure) => {
+                    element.extend_from_slice(bytes.get(..mapped.elem_bytes).unwrap_or_default());
+                    return Err(failure);
+                }
             }
             if let CallerMemory::Get(to) = self.caller {
                 // SAFETY: the map reaches only the caller's memory.
@@ -233,7 +238,21 @@ impl VarTransfer<'_> {
                 block.each_row(bytes, &mut scatter);
             }
             Ok::<(), CallFailure>(())
-        })?;
+        });
+        if let (Err(_), CallerMemory::Get(to)) = (&moved, self.caller)
+            && self.file.dataset.is_remote()
+            && !element.is_empty()
+        {
+            // Blocks before the one that failed are with the caller already.
+            mapped.each_block(|block, bytes| {
+                bytes.chunks_mut(element.len()).for_each(|to| to.copy_from_slice(&element));
+                // SAFETY: the map reaches only the caller's memory.
+                let mut scatter = unsafe { Scatter::new(to.wrapping_offset(block.first_byte)) };
+                block.each_row(bytes, &mut scatter);
+                Ok::<(), CallFailure>(())
+            })?;
+        }
+        moved?;
         result
     }
 }

@@ -1,10 +1,12 @@
 //! Arrays that are not in chunks: one run of bytes, made of one or a few segments.
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
-use zonda_storage::{ReadRange, Storage};
+use zonda_storage::{ReadRange, RemoteReads, Storage, ToldReads};
 
 use crate::ChunkError;
 use crate::decode::{self, Decode};
@@ -12,7 +14,7 @@ use crate::memory_parts::MemoryParts;
 use crate::row_reader::{RowBuffers, RowSource, read_rows};
 use crate::scatter::fill_part;
 use crate::selection::{Coords, GridSelection, run_in, steps};
-use crate::tuning::{MOST_UNWRITTEN_ELEM_BYTES, SHORT_READ_BYTES};
+use crate::tuning::{MOST_UNWRITTEN_ELEM_BYTES, READ_GAP_BYTES, SHORT_READ_BYTES};
 
 /// A run of an array's bytes.
 #[derive(Clone, Debug)]
@@ -88,11 +90,19 @@ impl ContiguousArray {
             MemoryParts::new(out, decode.mem_size(), selection.cuts()).ok_or(WRONG_LENGTH)?;
         let mut memory = RowBuffers::default();
         let mut converted = Converted::default();
+        let remote = self.remote();
         while let Some(claim) = parts.claim(1, parts.n_parts()) {
             for part in claim {
                 let found = match selection.place(&part.pieces, &steps) {
                     Some((base, steps)) => {
-                        read_rows(self, part, base, &steps, &decode, &mut memory)?
+                        let told = remote.map(|(remote, first)| {
+                            let place = (first.saturating_add(base), &steps[..]);
+                            let ranges = selection.ranges(&part.pieces, place, self.elem_size);
+                            let ranges = ranges.map(|range| (range.start, range));
+                            RefCell::new(ToldReads::of_rows(remote, ranges, READ_GAP_BYTES))
+                        });
+                        let source = ToldRows { rows: self, first: remote.map(|(_, at)| at), told };
+                        read_rows(&source, part, base, &steps, &decode, &mut memory)?
                     }
                     None => fill_part(part, &self.fill, &decode, &mut memory.block)?,
                 };
@@ -100,6 +110,16 @@ impl ContiguousArray {
             }
         }
         Ok(converted)
+    }
+
+    /// What to tell of reads to come, and where the array begins, if all of it is in one run of a remote storage.
+    fn remote(&self) -> Option<(&dyn RemoteReads, u64)> {
+        match &self.segments[..] {
+            [DataSegment { bytes: SegmentBytes::Stored { storage, at, .. }, .. }] => {
+                storage.remote().map(|remote| (remote, *at))
+            }
+            _ => None,
+        }
     }
 
     /// A single element or a short run of them: no plan is made.
@@ -120,6 +140,29 @@ impl ContiguousArray {
         let Some(at) = first.checked_mul(self.elem_size as u64) else { return Ok(None) };
         RowSource::read(self, &mut [ReadRange::new(at, packed)])?;
         Ok(Some(decode.run(packed, out)))
+    }
+}
+
+/// Rows of an array whose storage is told of those to come, if it is remote.
+struct ToldRows<'a, I> {
+    rows: &'a ContiguousArray,
+    /// Where the array begins in a remote storage.
+    first: Option<u64>,
+    told: Option<RefCell<ToldReads<'a, I>>>,
+}
+
+impl<I: Iterator<Item = (u64, Range<u64>)>> RowSource for ToldRows<'_, I> {
+    fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
+        if let (Some(first), Some(told)) = (self.first, &self.told)
+            && let Some(range) = ranges.last()
+        {
+            told.borrow_mut().reached(first.saturating_add(range.at));
+        }
+        RowSource::read(self.rows, ranges)
+    }
+
+    fn check_exists(&self, at: u64, len: usize) -> Result<(), ChunkError> {
+        self.rows.check_exists(at, len)
     }
 }
 

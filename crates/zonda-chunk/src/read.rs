@@ -1,5 +1,6 @@
 //! Reads: from a hyperslab to the chunks that it touches, and from each chunk to the caller's memory.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -7,6 +8,7 @@ use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::tick;
+use zonda_storage::{RunRanges, ToldReads};
 
 use crate::ChunkError;
 use crate::array::{NewerChunks, SharedArray};
@@ -22,9 +24,10 @@ use crate::selection::{Coords, GridSelection, run_in};
 use crate::stored::{LocatedChunk, UnfilteredChunk, decoding, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::{
-    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, MAPPED_BYTES, READ_BATCH_CHUNKS,
-    READ_CLAIM_BYTES, READ_POOL_CACHED_BYTES, READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES,
-    SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
+    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, MAPPED_BYTES, MOST_PREFETCH_CHUNKS,
+    READ_BATCH_CHUNKS, READ_CLAIM_BYTES, READ_GAP_BYTES, READ_POOL_CACHED_BYTES,
+    READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES, SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
+    TOLD_WALK_BYTES,
 };
 use crate::worker::WorkerBuffers;
 
@@ -157,8 +160,10 @@ impl SharedArray {
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
         let observed = {
+            let far = self.is_remote().then(|| TOLD_WALK_BYTES.div_ceil(chunk_bytes as u64));
             let mut pattern = self.pattern.lock();
-            pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
+            let threads = (self.engine.threads(), far.map(|n| n.min(MOST_PREFETCH_CHUNKS)));
+            pattern.observe(&selection, threads, chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(observed.position);
         let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);
@@ -260,6 +265,11 @@ impl SharedArray {
         parts: &MemoryParts<'_>,
         chunk_bytes: usize,
     ) -> Result<Converted, ChunkError> {
+        let told = self.storage.remote().map(|remote| {
+            let ranges = self.stored_ranges(request, parts, chunk_bytes);
+            let told = ToldReads::new(remote, ranges, READ_GAP_BYTES);
+            Mutex::ranked(Rank::Put, told)
+        });
         let n_tasks = self.n_tasks(request, parts.n_bytes(), chunk_bytes);
         let per_claim = match n_tasks {
             1 => usize::MAX,
@@ -273,6 +283,9 @@ impl SharedArray {
                     let number = part.number;
                     if number > outcome.failed_part.load(Ordering::Relaxed) {
                         break;
+                    }
+                    if let Some(told) = &told {
+                        told.lock().reached(number as u64);
                     }
                     match self.read_part(request, part, chunk_bytes, &mut buffers) {
                         Ok(Converted { out_of_range: 0 }) => {}
@@ -290,6 +303,51 @@ impl SharedArray {
         };
         self.engine.run(n_tasks.div_ceil(per_claim).saturating_sub(1), &work);
         outcome.into_result()
+    }
+
+    /// The ranges of the storage that the parts of a batch will be read from, with the numbers of the parts.
+    fn stored_ranges<'r>(
+        &'r self,
+        request: &'r ReadRequest<'_>,
+        parts: &'r MemoryParts<'_>,
+        chunk_bytes: usize,
+    ) -> impl Iterator<Item = (u64, Range<u64>)> + use<'r> {
+        let (begin, selection) = (request.batch.begin, request.selection);
+        let mut pieces = parts.pieces(begin);
+        let places = request.places.iter().zip(request.hits).zip(begin as u64..);
+        places.flat_map(move |((place, hit), number)| {
+            let of_part = match (place, hit) {
+                (Some(place), CacheHit::Absent | CacheHit::Loading) => {
+                    self.part_ranges(selection, &pieces, *place, chunk_bytes)
+                }
+                _ => RunRanges::none(),
+            };
+            parts.advance(&mut pieces);
+            of_part.map(move |range| (number, range))
+        })
+    }
+
+    /// The ranges of the storage that one part is read from: a chunk, or elements of one that is stored as it is.
+    fn part_ranges(
+        &self,
+        selection: &GridSelection,
+        pieces: &[usize],
+        place: ChunkAt,
+        chunk_bytes: usize,
+    ) -> RunRanges {
+        let whole = RunRanges::one(place.at, place.len);
+        let key = selection.key(pieces);
+        let found = LocatedChunk { key: &key, place, is_edge: selection.is_edge(&key) };
+        if !self.is_raw(&found) || place.len != chunk_bytes as u64 {
+            return whole;
+        }
+        match selection.place(pieces, &self.steps) {
+            Some((base, steps)) => {
+                let place = (place.at.saturating_add(base), &steps[..]);
+                selection.ranges(pieces, place, self.elem_size)
+            }
+            None => RunRanges::none(),
+        }
     }
 
     /// Reads one chunk's part, from the file or the cache to the caller's memory.

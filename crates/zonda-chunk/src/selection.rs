@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 use zonda_model::Hyperslab;
+use zonda_storage::RunRanges;
 
 use crate::ChunkError;
 use crate::memory_parts::AxisCuts;
@@ -159,6 +160,18 @@ impl GridSelection {
             }
         }
         Some((base, wide))
+    }
+
+    /// The ranges of a part's elements, of `elem_size` bytes each, from where and with which distances [`GridSelection::place`] says.
+    pub(crate) fn ranges(
+        &self,
+        pieces: &[usize],
+        (base, steps): (u64, &[u64]),
+        elem_size: usize,
+    ) -> RunRanges {
+        let counts = self.axes.iter().zip(pieces).map(|(axis, &k)| axis.cuts.len(k) as u64);
+        let loops: SmallVec<[(u64, u64); 4]> = counts.zip(steps.iter().copied()).collect();
+        RunRanges::new(base, elem_size as u64, loops.into_iter())
     }
 
     /// The coordinates, in the chunk grid, of the chunk that a part is in; the part is inside the extent.

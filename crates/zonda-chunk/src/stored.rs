@@ -1,6 +1,8 @@
 //! Chunks as they are stored: fetched, freed of their filters, or read row by row where they have
 //! none.
 
+use std::ops::Range;
+
 use zonda_storage::ReadRange;
 use zonda_trace::{Args, EventKind, span};
 
@@ -8,7 +10,7 @@ use crate::array::SharedArray;
 use crate::chunk_bytes::ChunkBytes;
 use crate::row_reader::RowSource;
 use crate::table::ChunkAt;
-use crate::tuning::CHECKED_FETCH_BYTES;
+use crate::tuning::{CHECKED_FETCH_BYTES, TOLD_AHEAD_BYTES};
 use crate::worker::WorkerBuffers;
 use crate::{ChunkError, FilterError};
 
@@ -76,6 +78,26 @@ impl SharedArray {
             return Err(found.out_of_file());
         }
         Ok(())
+    }
+
+    /// Whether each read costs a message there and back.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.storage.remote().is_some()
+    }
+
+    /// Tells a remote storage of chunks that will be read, the first ones, as many as memory has room for: their lengths are the file's.
+    pub(crate) fn will_read(&self, places: impl Iterator<Item = ChunkAt>) {
+        let Some(remote) = self.storage.remote() else { return };
+        let mut left = TOLD_AHEAD_BYTES;
+        let ranges = places.map(|place| place.at..place.at.saturating_add(place.len));
+        let fits = |range: &Range<u64>| {
+            left = left.saturating_sub(range.end - range.start);
+            left > 0
+        };
+        let ranges: Vec<Range<u64>> = ranges.take_while(fits).collect();
+        if !ranges.is_empty() {
+            remote.will_read(&ranges);
+        }
     }
 
     /// Whether chunks may be stored otherwise than they are.

@@ -113,6 +113,10 @@ pub(crate) const MOST_PREFETCH_CHUNKS: u64 = 1024;
 /// Chunks are decoded ahead if they take at most the budget divided by this. Reads: "layers, chunks 256x128x256, 1 MiB
 /// cache".
 pub(crate) const PREFETCH_BUDGET_PART: u64 = 4;
+/// Stored bytes of chunks ahead of a walk that a remote storage is told of at a time. Rows: `bench/remote.py`.
+pub(crate) const TOLD_AHEAD_BYTES: u64 = 32 << 20;
+/// Bytes of decoded chunks that are on their way ahead of a walk, at most. Rows: `bench/remote.py`.
+pub(crate) const TOLD_WALK_BYTES: u64 = 16 << 20;
 /// First and longest sleep between two looks whether the work in the background has ended. No row: when arrays are
 /// closed.
 pub(crate) const STOP_NAPS: (Duration, Duration) =

@@ -275,6 +275,16 @@ mod reads {
         }
 
         #[expect(clippy::unused_self, reason = "as in the crate")]
+        pub(crate) fn is_remote(&self) -> bool {
+            false
+        }
+
+        #[expect(clippy::unused_self, reason = "as in the crate")]
+        pub(crate) fn will_read(&self, places: impl Iterator<Item = super::table::ChunkAt>) {
+            drop(places);
+        }
+
+        #[expect(clippy::unused_self, reason = "as in the crate")]
         pub(crate) fn is_raw(&self, _: &LocatedChunk<'_>) -> bool {
             false
         }

@@ -500,6 +500,9 @@ impl Base {
 /// First read of a header: enough for most files in one go.
 const FIRST_READ: u64 = 8 << 10;
 
+/// The same where a read costs a message there and back: so much the first one has brought anyway.
+const FIRST_REMOTE_READ: u64 = 256 << 10;
+
 /// Reads the header of a file, and its record count as it stands there, in steps that grow until
 /// it is complete or the file ends.
 pub(crate) fn read_header(
@@ -507,7 +510,7 @@ pub(crate) fn read_header(
     limits: DecodeLimits,
 ) -> Result<(Header, u64), ClassicError> {
     let file_len = storage.len()?;
-    let mut want = FIRST_READ;
+    let mut want = if storage.remote().is_some() { FIRST_REMOTE_READ } else { FIRST_READ };
     loop {
         let whole_file = want >= file_len;
         let len = usize::try_from(want.min(file_len)).unwrap_or(usize::MAX);

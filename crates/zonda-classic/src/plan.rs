@@ -2,12 +2,13 @@
 //! in blocks that stay in the cache of one core.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use smallvec::SmallVec;
 use zonda_convert::{Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, memory};
 use zonda_slab::for_each_place;
-use zonda_storage::{Storage, WriteRange};
+use zonda_storage::{RunRanges, Storage, ToldReads, WriteRange};
 use zonda_trace::{Args, EventKind, TraceSpan};
 
 use crate::error::{ClassicError, shown};
@@ -15,8 +16,8 @@ use crate::header::{Header, Var};
 use crate::past_end::{BUFFER, read_or_zeros};
 use crate::small_run::on_stack;
 use crate::tuning::{
-    CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, RUNS_AT_ONCE, SHARED_BLOCK_BYTES, SHORT_RUN_BYTES,
-    STACK_RUN_BYTES, TRACED_BYTES,
+    CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, REMOTE_GAP_BYTES, RUNS_AT_ONCE, SHARED_BLOCK_BYTES,
+    SHORT_RUN_BYTES, STACK_RUN_BYTES, TRACED_BYTES,
 };
 
 thread_local! {
@@ -88,6 +89,14 @@ impl TransferPlan {
             return Ok(());
         }
         for_each_place(self.begin, loops, f)
+    }
+
+    /// The ranges of all runs, of elements of `size` bytes, with the numbers that [`ToldReads`] wants.
+    fn ranges(&self, size: usize) -> impl Iterator<Item = (u64, Range<u64>)> {
+        let run_bytes = (self.run_elems as u64).saturating_mul(size as u64);
+        let loops = self.loops.iter().map(|&(count, step)| (count as u64, step));
+        let run_bytes = if self.n_elems == 0 { 0 } else { run_bytes };
+        RunRanges::new(self.begin, run_bytes, loops).map(|range| (range.start, range))
     }
 
     /// The innermost loop where it steps over single elements, and the loops around it.
@@ -240,19 +249,27 @@ pub(crate) fn read_plan(
     decoder: &Decoder,
     memory: &mut [u8],
 ) -> Result<Converted, ClassicError> {
+    let (ext, mem) = (decoder.ext_size(), decoder.mem_size());
+    // One run that is not converted is one read, which needs no notice.
+    let remote = storage.remote().filter(|_| !(plan.loops.is_empty() && decoder.is_copy()));
+    let mut told =
+        remote.map(|remote| ToldReads::of_rows(remote, plan.ranges(ext), REMOTE_GAP_BYTES));
+    let mut read = |at: u64, out: &mut [u8]| {
+        if let Some(told) = &mut told {
+            told.reached(at);
+        }
+        read_or_zeros(storage, at, out)
+    };
     if let Some(((count, step), outer)) = plan.strided()
         && step <= DENSE_STRIDE_BYTES
     {
-        return read_strided(storage, plan, (count, step, outer), decoder, memory);
+        return read_strided(&mut read, plan, (count, step, outer), decoder, memory);
     }
-    let (ext, mem) = (decoder.ext_size(), decoder.mem_size());
     let run_mem = plan.run_elems.saturating_mul(mem);
     let mut runs = memory.chunks_mut(run_mem.max(1));
     let mut total = 0u64;
     if decoder.is_copy() {
-        plan.for_each_run(&plan.loops, |at| {
-            read_or_zeros(storage, at, runs.next().ok_or(VALUES)?)
-        })?;
+        plan.for_each_run(&plan.loops, |at| read(at, runs.next().ok_or(VALUES)?))?;
         return all_delivered(runs).map(|()| Converted::default());
     }
     let block_elems =
@@ -263,7 +280,7 @@ pub(crate) fn read_plan(
             for block in run.chunks_mut(block_elems.saturating_mul(mem)) {
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
                 let external = buffer.get_mut(..len).ok_or(BUFFER)?;
-                read_or_zeros(storage, at, external)?;
+                read(at, external)?;
                 let span = converting(block.len());
                 total = total.saturating_add(decoder.decode(external, block).out_of_range);
                 drop(span);
@@ -277,7 +294,7 @@ pub(crate) fn read_plan(
 
 /// Reads every n-th element of rows: whole spans are read, with the elements between, and the wanted ones are picked.
 fn read_strided(
-    storage: &dyn Storage,
+    read: &mut impl FnMut(u64, &mut [u8]) -> Result<(), ClassicError>,
     plan: &TransferPlan,
     (count, step, outer): (usize, u64, &[(usize, u64)]),
     decoder: &Decoder,
@@ -296,7 +313,7 @@ fn read_strided(
             for block in row.chunks_mut(block_elems.saturating_mul(mem)) {
                 let n = block.len().checked_div(mem).unwrap_or(0);
                 let external = buffer.get_mut(..span(n)).ok_or(BUFFER)?;
-                read_or_zeros(storage, at, external)?;
+                read(at, external)?;
                 let converted = decoder.decode_strided(external, step_len, block);
                 total = total.saturating_add(converted.out_of_range);
                 at = at.saturating_add(step.saturating_mul(n as u64));

@@ -14,6 +14,10 @@ pub(crate) const SHARED_BLOCK_BYTES: usize = 1 << 20;
 /// `get_vars stride 10, 512 MB`.
 pub(crate) const DENSE_STRIDE_BYTES: u64 = 512;
 
+/// Bytes between two runs of a remote file up to which they are asked for together: a block of the cache that they come to. Rows:
+/// `bench/remote.py`.
+pub(crate) const REMOTE_GAP_BYTES: u64 = 4 << 10;
+
 /// Bytes of a run up to which runs are converted and handed on many at a time. Rows: `put_vars stride 10, 512 MB`,
 /// `put_varm transposed, 512 MB`.
 pub(crate) const SHORT_RUN_BYTES: usize = 256;

@@ -262,6 +262,14 @@ fn spend(budget: &mut TraversalBudget, heap: FileAddr, message: &Result<Vec<u8>>
     budget.spend(ATTRIBUTE, heap, cost)
 }
 
+/// A message, or why it is damaged. A request that failed says nothing of the message, so that nobody may keep it for damage.
+fn no_failed_request(message: Result<Vec<u8>>) -> Result<Result<Vec<u8>>> {
+    match message {
+        Err(error) if error.is_remote() => Err(error),
+        message => Ok(message),
+    }
+}
+
 impl SharedAttributes {
     fn new(file: &File) -> SharedAttributes {
         SharedAttributes {
@@ -282,12 +290,12 @@ impl SharedAttributes {
         let heap = match opened {
             Ok(heap) => self.heap.insert(heap),
             Err(error) => {
-                let message = Err(error);
+                let message = no_failed_request(Err(error))?;
                 spend(&mut self.budget, file.root(), &message)?;
                 return Ok(message);
             }
         };
-        let message = heap.get(file, id);
+        let message = no_failed_request(heap.get(file, id))?;
         spend(&mut self.budget, heap.addr(), &message)?;
         Ok(message)
     }
@@ -308,6 +316,7 @@ impl OpenDenseAttributes {
             at: file.position(heap),
             what: "the index of names",
         })?;
+        crate::dense::fetch(file, heap, names, record_type::ATTRIBUTE_NAME)?;
         let names = BtreeV2::open(file, names, record_type::ATTRIBUTE_NAME)?;
         let heap = FractalHeap::open(file, heap)?;
         let budget = heap.budget(file).and(DAMAGED_ATTRIBUTES_BYTES);
@@ -323,7 +332,7 @@ impl DenseMessages {
     /// # Errors Only those after which no other attribute can be read either.
     fn item(&mut self, file: &File, record: &NameIndexRecord<'_>) -> Result<AttributeItem> {
         let message = if record.flags & SHARED == 0 {
-            let message = self.heap.get(file, record.id);
+            let message = no_failed_request(self.heap.get(file, record.id))?;
             spend(&mut self.budget, self.heap.addr(), &message)?;
             message
         } else {

@@ -191,6 +191,42 @@ pub fn walk(
     Ok(())
 }
 
+/// Reads the nodes of a remote file's tree level by level, so that each level comes in one go, and tells of what the leaves lead to, of
+/// `child_bytes` each. Does nothing where a read is a system call.
+///
+/// # Errors
+/// As [`walk`].
+pub(crate) fn fetch_levels(
+    file: &File,
+    root: FileAddr,
+    node_type: NodeType,
+    key_len: usize,
+    child_bytes: u64,
+) -> Result<()> {
+    if !file.is_remote() {
+        return Ok(());
+    }
+    let mut budget = TraversalBudget::of(file);
+    let mut nodes = vec![read_root(file, root, node_type, key_len)?];
+    while let Some(level) = nodes.first().map(BtreeV1Node::level) {
+        let children = nodes.iter().flat_map(|node| (0..node.len()).map(|i| node.child(i)));
+        let children = children.collect::<Result<Vec<FileAddr>>>()?;
+        let below = level.checked_sub(1);
+        let bytes = if below.is_some() { BTREE_V1_READ_BYTES } else { child_bytes };
+        file.will_read(children.iter().map(|&child| (child, bytes)));
+        if below.is_none() {
+            break;
+        }
+        nodes.clear();
+        for addr in children {
+            let node = BtreeV1Node::read(file, addr, node_type, below, key_len)?;
+            budget.spend(NAME, addr, node.bytes())?;
+            nodes.push(node);
+        }
+    }
+    Ok(())
+}
+
 /// Reads a root, whose level says how deep the tree is.
 ///
 /// # Errors

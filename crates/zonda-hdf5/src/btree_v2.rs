@@ -341,6 +341,32 @@ impl BtreeV2 {
         }
     }
 
+    /// Reads the nodes of a remote file's tree level by level, so that each level comes in one go; the leaves are told of and not read.
+    /// Does nothing where a read is a system call.
+    ///
+    /// # Errors
+    /// As [`BtreeV2::extents`].
+    pub(crate) fn fetch_levels(&self, file: &File) -> Result<()> {
+        if !file.is_remote() {
+            return Ok(());
+        }
+        let mut budget = TraversalBudget::of(file);
+        let mut nodes: Vec<Pointer> = self.root.into_iter().collect();
+        for level in (0..=self.depth()).rev() {
+            let wanted = nodes.iter().map(|&node| Ok((node.addr, self.node_len(node, level)?)));
+            file.will_read(wanted.collect::<Result<Vec<_>>>()?);
+            if level == 0 {
+                break;
+            }
+            let mut below = Vec::new();
+            for node in nodes {
+                below.extend(self.read_node(file, node, level, &mut budget)?.children);
+            }
+            nodes = below;
+        }
+        Ok(())
+    }
+
     /// All that the tree takes of the file: its header and its nodes, whole ones.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use crate::btree_v2::BtreeV2;
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
-use crate::{File, FileAddr, Result, Sizes, Writer};
+use crate::tuning::REMOTE_READ_BYTES;
+use crate::{File, FileAddr, HdfError, Result, Sizes, Writer};
 
 /// Encoded messages, one after the other.
 pub(crate) struct EncodedMessages {
@@ -46,6 +47,21 @@ pub(crate) fn by_name(names: &[&[u8]]) -> Vec<(u32, usize)> {
         same.sort_unstable_by_key(|&(_, i)| names.get(i));
     }
     order
+}
+
+/// Has a heap of a remote file and the tree over it come, level by level. Does nothing where a read is a system call.
+///
+/// # Errors
+/// What the storage reports.
+pub(crate) fn fetch(file: &File, heap: FileAddr, tree: FileAddr, record_type: u8) -> Result<()> {
+    if !file.is_remote() {
+        return Ok(());
+    }
+    file.will_read([(heap, REMOTE_READ_BYTES), (tree, REMOTE_READ_BYTES)]);
+    let blocks = FractalHeap::open(file, heap).and_then(|heap| heap.fetch_blocks(file));
+    let nodes = BtreeV2::open(file, tree, record_type).and_then(|tree| tree.fetch_levels(file));
+    HdfError::of_storage(blocks)?;
+    HdfError::of_storage(nodes)
 }
 
 /// The extents of a heap and of the trees over it; none where there is no heap.

@@ -257,6 +257,20 @@ impl HdfError {
         }
     }
 
+    /// Whether a request to a server failed. Nothing follows from it for what the file has: who asks again may get it.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self, HdfError::Storage(StorageError::Remote { .. }))
+    }
+
+    /// What is left of the errors of a look ahead: those of the storage. Damage is met again by who needs what is damaged.
+    pub(crate) fn of_storage(looked: crate::Result<()>) -> crate::Result<()> {
+        match looked {
+            Err(error @ HdfError::Storage(_)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a sync failed ([`StorageError::is_lost_sync`]).
     #[must_use]
     pub fn is_lost_sync(&self) -> bool {

@@ -13,7 +13,9 @@ use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
 use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
-use crate::tuning::{SETTLED_SECONDS, SUPERBLOCK_READ_BYTES, SUPERBLOCK_READ_LASTS};
+use crate::tuning::{
+    FORETOLD_BYTES, FORETOLD_RANGES, SETTLED_SECONDS, SUPERBLOCK_READ_BYTES, SUPERBLOCK_READ_LASTS,
+};
 use crate::{FileAddr, HdfError, ReadLimits, Reader, Result, Sizes};
 
 pub use extension::ExtensionEdit;
@@ -41,6 +43,8 @@ pub trait Unfilter: Send + Sync + std::fmt::Debug {
 #[derive(Debug)]
 pub struct File {
     storage: Arc<dyn Storage>,
+    /// Whether each read of the storage costs a message there and back.
+    is_remote: bool,
     /// Bytes of the storage when it was opened, or up to the end of what was written since.
     len: AtomicU64,
     superblock: Superblock,
@@ -229,6 +233,7 @@ impl File {
         limits: ReadLimits,
     ) -> File {
         File {
+            is_remote: storage.remote().is_some(),
             storage,
             len: AtomicU64::new(len),
             superblock,
@@ -413,6 +418,34 @@ impl File {
         &self.storage
     }
 
+    /// Whether each read costs a message there and back, so that [`File::will_read`] is worth its while.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    /// Tells a remote storage which metadata will be read soon, first what is wanted first: addresses, and bytes from there on. All of
+    /// them come at the same time. What is behind the end of the file is left out, and so is what is more than memory has room for: lengths
+    /// are the file's.
+    pub fn will_read(&self, wanted: impl IntoIterator<Item = (FileAddr, u64)>) {
+        let Some(remote) = self.storage.remote() else { return };
+        let (end, mut left) = (self.len(), FORETOLD_BYTES);
+        let mut ranges = Vec::new();
+        for (addr, len) in wanted {
+            let at = self.position(addr);
+            let behind = at.saturating_add(len.min(left)).min(end);
+            let Some(bytes) = behind.checked_sub(at).filter(|&bytes| bytes > 0) else { continue };
+            left = left.saturating_sub(bytes);
+            ranges.push(at..behind);
+            if left == 0 || ranges.len() >= FORETOLD_RANGES {
+                break;
+            }
+        }
+        if !ranges.is_empty() {
+            remote.will_read(&ranges);
+        }
+    }
+
     pub(crate) fn heap_cache(&self) -> &HeapCache {
         &self.heap_cache
     }
@@ -522,6 +555,13 @@ impl File {
 fn find(storage: &dyn Storage, len: u64) -> Result<(SuperblockWindow, u64)> {
     let mut window = SuperblockWindow::read(storage, 0)?;
     let mut at = 0u64;
+    if let Some(remote) = storage.remote().filter(|_| !window.from(0).starts_with(&SIGNATURE)) {
+        // All places where it may be come together.
+        let places = (9..63u32).filter_map(|bits| 1u64.checked_shl(bits));
+        let bytes = SUPERBLOCK_READ_BYTES as u64;
+        let places = places.take_while(|&at| at < len).map(|at| at..at.saturating_add(bytes));
+        remote.will_read(&places.collect::<Vec<_>>());
+    }
     while at.saturating_add(SIGNATURE.len() as u64) <= len {
         if window.from(at).len() < Superblock::MAX_BYTES && at > window.at {
             window = SuperblockWindow::read(storage, at)?;

@@ -16,7 +16,7 @@ use crate::tuning::{
     COLLECTION_READ_MAX_BYTES, COLLECTIONS_ONCE, COLLECTIONS_ONCE_BYTES, CURSOR_COLLECTIONS,
     FORGOTTEN_COLLECTIONS, LOCK_TRIES,
 };
-use crate::{File, FileAddr, ReadLimits, Reader, Result, Sizes};
+use crate::{File, FileAddr, HdfError, ReadLimits, Reader, Result, Sizes};
 use zonda_model::memory;
 
 pub use self::write::{HeapId, HeapWriter};
@@ -153,6 +153,37 @@ fn collection_len(reader: &mut Reader<'_>) -> Result<u64> {
 }
 
 impl File {
+    /// Has collections of a remote file come that will be asked for soon, in two messages there and back, however many they are. Does
+    /// nothing where a read is a system call.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn fetch_collections(&self, mut addrs: Vec<FileAddr>) -> Result<()> {
+        if !self.is_remote() {
+            return Ok(());
+        }
+        addrs.sort_unstable();
+        addrs.dedup();
+        let cache = self.heap_cache();
+        addrs.retain(|&addr| cache.get(addr).is_none());
+        let first = cache.last_len.load(Ordering::Relaxed) as u64;
+        self.will_read(addrs.iter().map(|&addr| (addr, first)));
+        let mut longer = Vec::new();
+        let mut failed = Ok(());
+        for addr in addrs {
+            // Damage is met again by who asks for the collection.
+            let head = self.read(NAME, addr, HEADER as u64);
+            let len = head.and_then(|head| collection_len(&mut self.reader(NAME, addr, &head)));
+            match len {
+                Ok(len) if len > first => longer.push((addr, len)),
+                Err(error) => failed = failed.and(HdfError::of_storage(Err(error))),
+                Ok(_) => {}
+            }
+        }
+        self.will_read(longer);
+        failed
+    }
+
     /// The collection at `addr`, from memory where it was read before and kept.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::local_heap::LocalHeap;
 use crate::message::{Charset, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use crate::symbol_table::{self, EntryTarget, SymbolTableEntry};
 use crate::traversal_budget::TraversalBudget;
-use crate::tuning::{GROUP_FAULTS, PATH_FILE_LENGTHS};
+use crate::tuning::{GROUP_FAULTS, PATH_FILE_LENGTHS, REMOTE_READ_BYTES};
 use crate::{File, FileAddr, HdfError, Object, Result};
 
 mod dense;
@@ -58,6 +58,12 @@ struct DenseLinks {
 }
 
 impl DenseLinks {
+    /// Opens them for a walk over all of them.
+    fn open_all(file: &File, heap: FileAddr, names: FileAddr) -> Result<DenseLinks> {
+        crate::dense::fetch(file, heap, names, record_type::LINK_NAME)?;
+        DenseLinks::open(file, heap, names)
+    }
+
     fn open(file: &File, heap: FileAddr, names: FileAddr) -> Result<DenseLinks> {
         Ok(DenseLinks {
             heap: FractalHeap::open(file, heap)?,
@@ -93,6 +99,7 @@ impl SalvagedLinks {
 
     /// Takes the links of a symbol table, from each node of its tree that can be read.
     fn table(&mut self, file: &File, btree: FileAddr, heap: FileAddr) {
+        self.faults.extend(fetch_table(file, btree, heap).err());
         let names = match LocalHeap::read(file, heap) {
             Ok(names) => Some(names),
             Err(error) => {
@@ -148,6 +155,23 @@ impl SalvagedLinks {
         }
         Ok(())
     }
+}
+
+/// Has the symbol table of a group in a remote file come, level by level. Does nothing where a read is a system call.
+///
+/// # Errors
+/// What the storage reports.
+fn fetch_table(file: &File, btree: FileAddr, heap: FileAddr) -> Result<()> {
+    if !file.is_remote() {
+        return Ok(());
+    }
+    file.will_read([(btree, REMOTE_READ_BYTES), (heap, REMOTE_READ_BYTES)]);
+    let key_len = usize::from(file.sizes().length);
+    let len = symbol_table::usual_len(file);
+    let nodes = btree_v1::fetch_levels(file, btree, NodeType::Group, key_len, len);
+    let names = LocalHeap::read(file, heap).map(|_| ());
+    HdfError::of_storage(nodes)?;
+    HdfError::of_storage(names)
 }
 
 /// What a node of a group's tree takes from the budget, in bytes: no more than the node is long.
@@ -232,6 +256,7 @@ impl Object {
                 true
             })?,
             LinkStorage::SymbolTable { btree, heap } => {
+                fetch_table(file, btree, heap)?;
                 let names = LocalHeap::read(file, heap)?;
                 let key_len = usize::from(file.sizes().length);
                 let mut budget = TraversalBudget::of(file);
@@ -251,7 +276,7 @@ impl Object {
                 })?;
             }
             LinkStorage::Dense { heap, names } => {
-                let dense = DenseLinks::open(file, heap, names)?;
+                let dense = DenseLinks::open_all(file, heap, names)?;
                 let mut budget = dense.heap.budget(file);
                 dense.names.walk(file, &mut |record| {
                     links.push(dense.link(file, record, &mut budget)?);
@@ -284,7 +309,8 @@ impl Object {
                 }
             }
             Ok(LinkStorage::SymbolTable { btree, heap }) => salvaged.table(file, btree, heap),
-            Ok(LinkStorage::Dense { heap, names }) => match DenseLinks::open(file, heap, names) {
+            Ok(LinkStorage::Dense { heap, names }) => match DenseLinks::open_all(file, heap, names)
+            {
                 Err(error) => salvaged.faults.push(error),
                 Ok(dense) => {
                     let mut budget = dense.heap.budget(file);

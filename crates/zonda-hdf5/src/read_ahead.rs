@@ -89,6 +89,8 @@ impl ReadAhead {
         let index = before.or_else(oldest).unwrap_or(0);
         let Some(window) = self.windows.get_mut(index) else { return Ok(index) };
         let ahead = match before {
+            // A remote storage was told of what is wanted; more would be another request.
+            _ if file.is_remote() => 0,
             Some(_) => (window.bytes.len() as u64).saturating_mul(2).min(READ_AHEAD_MAX_BYTES),
             None => 0,
         };

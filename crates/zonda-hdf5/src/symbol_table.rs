@@ -118,6 +118,11 @@ fn encode_node(entries: &[SymbolTableEntry], superblock: &Superblock) -> Result<
     Ok(writer.finish())
 }
 
+/// Bytes of a node that is full, as far as they are read: what a remote storage is told of a node that was not read yet.
+pub(crate) fn usual_len(file: &File) -> u64 {
+    node_space(file.superblock()).max(FIRST_READ)
+}
+
 /// Bytes of a node with `count` entries.
 #[must_use]
 pub fn node_len(file: &File, count: usize) -> u64 {

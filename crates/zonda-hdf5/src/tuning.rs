@@ -169,3 +169,20 @@ pub(crate) const WAITING_MAX_BYTES: u64 = 64 << 20;
 /// Bytes of memory of a new writer: enough for most messages. Rows: "create + define 1000
 /// variables" of bench/writes.py.
 pub(crate) const WRITER_BYTES: usize = 128;
+
+/// Bytes of metadata that a remote storage is told of in one call. Rows: `bench/remote.py`.
+pub(crate) const FORETOLD_BYTES: u64 = 64 << 20;
+
+/// Ranges of metadata that a remote storage is told of in one call, 16 bytes each. Rows: `bench/remote.py`.
+pub(crate) const FORETOLD_RANGES: usize = 1 << 18;
+
+/// Bytes of an object header that a remote storage is asked for at first: most have no more, with what continues them nearby. Rows:
+/// `bench/remote.py`.
+pub(crate) const REMOTE_READ_BYTES: u64 = 4 << 10;
+
+/// Bytes at the beginning of a file that the first request to a server brings, and that a rehearsal need not ask for one by one. Rows:
+/// `bench/remote.py`.
+pub(crate) const REMOTE_HEAD_BYTES: u64 = 256 << 10;
+
+/// Bytes that a rehearsal asks for in all. A file with more metadata is read on one by one. No row: a bound for hostile files.
+pub(crate) const REHEARSED_BYTES: u64 = 256 << 20;

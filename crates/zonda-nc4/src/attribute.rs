@@ -179,7 +179,7 @@ impl ReadAtts {
             faults.push(AttFault::Hdf(damage.clone()));
         }
         let mut attributes = match object.attributes(&file) {
-            Err(error) if file.is_tolerant() => {
+            Err(error) if file.is_tolerant() && !error.is_remote() => {
                 faults.push(error.into());
                 Attributes::default()
             }
@@ -194,6 +194,7 @@ impl ReadAtts {
                 let described = attributes.describe(index, &file).map_err(AttFault::from);
                 let means = |(datatype, space)| meaning(name, &datatype, &space, types);
                 found = match described.and_then(means) {
+                    Err(AttFault::Hdf(error)) if error.is_remote() => return Err(error.into()),
                     Err(fault) if file.is_tolerant() => {
                         faults.push(fault);
                         None

@@ -49,6 +49,17 @@ impl Details {
         let object = file.object(at.addr)?;
         let atts = AttList::read(Arc::clone(&file), &object, types);
         let info = info(&file, &object).map(|info| Some(Arc::new(info)));
+        // These are kept, but for what a server did not send now.
+        if let Err(AttFault::Hdf(error)) = &atts
+            && error.is_remote()
+        {
+            return Err(error.clone());
+        }
+        if let Err(error) = &info
+            && error.is_remote()
+        {
+            return Err(error.clone());
+        }
         Ok(Details {
             at,
             file,

@@ -88,7 +88,11 @@ impl FormatError for Nc4Error {
     fn nc_error(&self) -> NcError {
         match self {
             Nc4Error::Hdf { error, .. } => error.nc_error(),
-            Nc4Error::Chunk { error, .. } => error.nc_error(),
+            Nc4Error::Chunk { error, .. } => {
+                // An index that a server did not send is not damaged.
+                let remote = self.hdf().filter(|error| error.is_remote());
+                remote.map_or_else(|| error.nc_error(), HdfError::nc_error)
+            }
             Nc4Error::Unrepresentable { code, .. }
             | Nc4Error::Refused { code, .. }
             | Nc4Error::Explained { code, .. } => *code,

@@ -176,6 +176,8 @@ impl Nc4File {
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
+        let rehearsed = crate::rehearsal::fetch_objects(self.hdf5(), &self.how.find_filter);
+        rehearsed.map_err(|error| hdf(String::from("/"), error))?;
         let mut patience = TornReadRetry::with(&**self.hdf5().storage(), &self.read);
         let model = loop {
             match Walk::run(&self.files, self.how.damaged) {

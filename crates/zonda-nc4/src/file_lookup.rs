@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use zonda_hdf5::HdfError;
 use zonda_storage::StorageError;
+use zonda_storage::neighbour::Refusal;
 use zonda_storage::neighbour::data::{Allowed, DataFile, environment};
 
 /// What a file is named for. libhdf5 has an environment variable with prefixes for each.
@@ -63,11 +64,18 @@ pub(crate) struct FileLookup {
     path: Option<PathBuf>,
     /// What may be opened, and the path of the file; found out when the first other file is looked for.
     found: OnceLock<(Allowed, Option<FilePath>)>,
+    /// The open file came over a network: whatever it names is refused.
+    is_remote: bool,
 }
 
 impl FileLookup {
     pub(crate) fn new(path: Option<PathBuf>) -> FileLookup {
-        FileLookup { path, found: OnceLock::new() }
+        FileLookup { path, found: OnceLock::new(), is_remote: false }
+    }
+
+    /// For a file that came over a network, which is in no folder, and whose names are all refused.
+    pub(crate) fn of_remote() -> FileLookup {
+        FileLookup { is_remote: true, ..FileLookup::new(None) }
     }
 
     fn found(&self) -> &(Allowed, Option<FilePath>) {
@@ -93,6 +101,11 @@ impl FileLookup {
         home: Option<&FilePath>,
         name: &[u8],
     ) -> Result<Option<(PathBuf, DataFile)>, StorageError> {
+        if self.is_remote {
+            // Also where there is no such file: that would be an answer, too.
+            let (path, why) = (Path::new(OsStr::from_bytes(name)).into(), Refusal::FromAfar);
+            return Err(StorageError::Refused { path, why, owner: None });
+        }
         let allowed = &self.found().0;
         let prefix = environment(role.variable());
         let mut closed = None;

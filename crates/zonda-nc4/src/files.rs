@@ -59,7 +59,9 @@ type FoundFile = HdfResult<Option<u16>>;
 impl Files {
     /// `path` is the absolute path of the file; `None` for one in memory.
     pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
-        let around = Arc::new(FileLookup::new(path));
+        let is_remote = main.is_remote();
+        let around = if is_remote { FileLookup::of_remote() } else { FileLookup::new(path) };
+        let around = Arc::new(around);
         Files {
             main,
             around,

@@ -28,6 +28,7 @@ mod hidden_atts;
 mod model;
 mod names;
 mod refresh;
+mod rehearsal;
 mod request;
 mod select;
 mod storage_info;

@@ -18,7 +18,7 @@ use crate::get::{Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
 use crate::tuning::VLEN_READ_BYTES;
 use crate::value_target::ValueTarget;
-use crate::values::ValueReader;
+use crate::values::{ValueReader, add_collections};
 use crate::var_data::VarData;
 use crate::write::{VarStore, Writing};
 use zonda_format::VlenSink;
@@ -142,6 +142,11 @@ impl Request<'_> {
             let cut = std::mem::take(&mut left).split_at_mut_checked(n_bytes);
             let (here, rest) = cut.ok_or(NcError::Internal)?;
             left = rest;
+            if data.file.is_remote() {
+                let mut collections = Vec::new();
+                add_collections(form, &raw, data.file.sizes(), &mut collections);
+                data.file.fetch_collections(collections)?;
+            }
             natural(&data.file, form, place, &raw, here)?;
         }
         Ok(Converted::default())

@@ -6,6 +6,12 @@
 
 use std::time::Duration;
 
+// ---- Remote files ---------------------------------------------------------------------------------------------------
+
+/// Messages there and back in which the objects of a remote file come. A group in a group costs some of them; what is deeper is read one by
+/// one. No row: a bound for hostile files.
+pub(crate) const REHEARSAL_ROUNDS: u32 = 256;
+
 // ---- Reads ----------------------------------------------------------------------------------------------------------
 
 /// Bytes of elements as the file has them that are fetched before their strings and sequences are looked up.

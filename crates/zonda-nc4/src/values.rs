@@ -203,6 +203,39 @@ impl VlenReference {
     }
 }
 
+/// Adds the addresses of the collections that have the strings and sequences of some elements; of sequences in sequences those of the
+/// outer ones alone.
+pub(crate) fn add_collections(
+    form: &ElementForm,
+    src: &[u8],
+    sizes: Sizes,
+    found: &mut Vec<FileAddr>,
+) {
+    if form.file_size == 0 || !form.has_pointers() {
+        return;
+    }
+    for src in src.chunks_exact(form.file_size) {
+        match &form.shape {
+            ElementShape::Text(..) | ElementShape::Sequence(_) => {
+                let one = VlenReference::decode(src, sizes).ok();
+                let addr = one.filter(|one| one.n_items > 0).and_then(|one| one.addr);
+                // Neighbours are mostly in one collection.
+                found.extend(addr.filter(|addr| found.last() != Some(addr)));
+            }
+            ElementShape::Compound(parts) => {
+                for part in parts {
+                    let bytes = src.get(part.file_at..).and_then(|s| s.get(..part.form.file_size));
+                    add_collections(&part.form, bytes.unwrap_or_default(), sizes, found);
+                }
+            }
+            ElementShape::Array(base, _)
+            | ElementShape::Enum(base, _)
+            | ElementShape::Complex(base) => add_collections(base, src, sizes, found),
+            _ => {}
+        }
+    }
+}
+
 /// The bytes before the first NUL, where a text ends for C.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)

@@ -98,7 +98,10 @@ impl Virtual {
                 Err(error) => Err(error),
             },
         };
-        sources.insert(name, found.clone());
+        // The next try may get what a server did not send now.
+        if !found.as_ref().is_err_and(HdfError::is_remote) {
+            sources.insert(name, found.clone());
+        }
         found
     }
 

@@ -41,7 +41,8 @@ fn shown(name: &Path) -> Arc<str> {
 /// Opens the object that a URL names.
 fn open(name: &Path, settings: &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError> {
     let mut url = RemoteUrl::parse_path(name)?;
-    url.given = settings.clone();
+    // The last one counts.
+    url.settings.extend(settings.0.iter().cloned());
     let (objects, key) = objects::of_url(&url)?;
     // The file asks for the object by this path: it is the key of the backend, which S3 does not write as a URL does.
     url.path = key;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_storage::RemoteFailure;
-use zonda_storage::url::RemoteSettings;
 
 use crate::RemoteError;
 
@@ -34,11 +33,9 @@ pub struct RemoteUrl {
     pub path: String,
     /// Behind the `?`, as it is written; may have signatures.
     pub query: Option<String>,
-    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values.
+    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values. Who opens a URL may add some,
+    /// those of HTTP, too.
     pub settings: Vec<(String, String)>,
-    /// Settings that who opens it gives besides, with keys in small letters; secrets. They come before all others, and only these may be
-    /// keys of HTTP: a URL that somebody else wrote is not to turn checks off.
-    pub given: RemoteSettings,
 }
 
 /// Shown without secrets.
@@ -110,7 +107,6 @@ impl RemoteUrl {
             path: path.to_owned(),
             query,
             settings,
-            given: RemoteSettings::default(),
         })
     }
 
@@ -128,10 +124,7 @@ impl RemoteUrl {
     /// The value of a setting of this URL; the last one counts.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&str> {
-        self.given.get(key).or_else(|| {
-            let own = self.settings.iter().rev().find(|(name, _)| name == key);
-            own.map(|(_, value)| value.as_str())
-        })
+        self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// The URL without user, password, query, settings.
@@ -153,11 +146,14 @@ impl RemoteUrl {
     }
 }
 
-/// Adds `key=value&key=value`.
+/// Adds `key=value&key=value`. Keys of HTTP are left out: they name files, logins and whom to trust, which a URL that somebody passes on is not to say.
 fn add_settings(text: &str, settings: &mut Vec<(String, String)>) {
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        settings.push((key.to_ascii_lowercase(), value.to_owned()));
+        let key = key.to_ascii_lowercase();
+        if !key.starts_with("http.") {
+            settings.push((key, value.to_owned()));
+        }
     }
 }
 

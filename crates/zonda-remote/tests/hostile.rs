@@ -418,6 +418,43 @@ fn a_server_that_is_asked_for_tls_and_has_none_is_not_believed() {
     assert!(error.what.contains("TLS") || error.kind != Unreachable, "{error}");
 }
 
+/// Servers that take a connection and never come to terms about TLS: silent ones, and ones that send a byte now and then.
+#[test]
+fn tls_that_does_not_come_about_ends_in_time() {
+    use std::io::Write;
+    for pause in [5000, 100] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let streams: Vec<_> = listener
+                .incoming()
+                .take(4)
+                .map(|stream| {
+                    std::thread::spawn(move || {
+                        // The beginning of a record of 16 KiB, a byte at a time. A client that goes away ends it.
+                        let Ok(mut stream) = stream else { return };
+                        for byte in [22, 3, 3, 64, 0].into_iter().chain(std::iter::repeat_n(2, 40))
+                        {
+                            std::thread::sleep(Duration::from_millis(pause));
+                            if stream.write_all(&[byte]).is_err() {
+                                return;
+                            }
+                        }
+                    })
+                })
+                .collect();
+            drop(streams);
+        });
+        let url = RemoteUrl::parse(&format!("https://{address}/x")).unwrap();
+        let begin = Instant::now();
+        let error = HttpObjects::with_settings(&url, hasty(&url))
+            .get_range("/x", 0, &mut [0; 10], None)
+            .unwrap_err();
+        assert_eq!(error.kind, TimedOut, "{error}");
+        assert!(begin.elapsed() < Duration::from_millis(2500), "{:?}", begin.elapsed());
+    }
+}
+
 #[test]
 fn an_object_is_read_whole_where_there_are_no_ranges() {
     let server = Server::start(|_| {

@@ -118,6 +118,8 @@ fn what_is_sent_says_who_we_are_and_asks_for_bytes_as_they_are() {
     assert!(request.header("user-agent").unwrap().starts_with("zonda/"));
     assert_eq!(request.header("host"), Some(server.address.to_string().as_str()));
     assert_eq!(&*objects.shown(&url.path), server.url("/a%20b/%C3%A4"));
+    let shown = format!("{objects:?} {url:?} {:?}", hasty(&url));
+    assert!(!shown.contains("p@ss") && !shown.contains("x=1"), "{shown}");
 }
 
 #[test]
@@ -230,6 +232,59 @@ fn an_object_without_bytes_is_one() {
     let read = objects.get_range(&url.path, 0, &mut [0; 10], None).unwrap();
     assert_eq!((read.got, read.state.len), (0, 0));
     assert_eq!(objects.get_range(&url.path, 7, &mut [], Some(&read.state)).unwrap().got, 0);
+}
+
+/// The password of `.netrc` goes to a server that asks for it, and to no other: an entry may be for all of them.
+#[test]
+fn what_netrc_says_waits_until_a_server_asks() {
+    let server = Server::start(|request| {
+        if request.target == "/open" || request.header("authorization").is_some() {
+            serve(request, &object(1000), TAG)
+        } else {
+            answer(
+                "401 Who",
+                &[("Content-Length", "0"), ("WWW-Authenticate", "Basic realm=x")],
+                b"",
+            )
+        }
+    });
+    let (objects, url) = objects(&server.url("/open"), |settings| {
+        settings.user = Some(("me".into(), "pw".into()));
+        settings.user_waits = true;
+    });
+    let asked = || {
+        server
+            .requests()
+            .iter()
+            .map(|request| request.header("authorization").is_some())
+            .collect::<Vec<_>>()
+    };
+    read(&objects, &url, 0, 10);
+    assert_eq!(asked(), [false]);
+    let closed = RemoteUrl::parse(&server.url("/closed")).unwrap();
+    read(&objects, &closed, 0, 10);
+    read(&objects, &closed, 10, 10);
+    assert_eq!(asked(), [false, false, true, true]);
+}
+
+#[test]
+fn headers_that_are_wanted_go_to_the_server_and_not_to_others() {
+    let there = Server::start(|request| serve(request, &object(1000), TAG));
+    let to = there.url("/x");
+    let here = Server::start(move |_| {
+        answer("302 Found", &[("Content-Length", "0"), ("Location", &to)], b"")
+    });
+    let (objects, url) = objects(&here.url("/x").replace("http://", "http://me:pw@"), |settings| {
+        settings.headers =
+            vec![("authorization".into(), "Bearer token".into()), ("x-own".into(), "1".into())];
+    });
+    read(&objects, &url, 0, 10);
+    let (first, second) = (here.requests().remove(0), there.requests().remove(0));
+    assert_eq!(
+        (first.header("authorization"), first.header("x-own")),
+        (Some("Bearer token"), Some("1"))
+    );
+    assert_eq!((second.header("authorization"), second.header("x-own")), (None, None));
 }
 
 /// A forked child makes connections of its own: one that both write to would mix their requests.

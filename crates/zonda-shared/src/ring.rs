@@ -389,6 +389,12 @@ impl RingReader {
         Ok(RingNews(Head(MmapOptions::new().len(HEAD).map_raw(&self.memory)?)))
     }
 
+    /// Bytes that were ever taken.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.read
+    }
+
     /// Whether there is a frame now.
     #[must_use]
     pub fn has_frame(&self) -> bool {
@@ -509,6 +515,12 @@ impl RingReader {
 pub struct RingNews(Head);
 
 impl RingNews {
+    /// Bytes that the writer has ever handed over. It may say anything.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.0.word(Word::Written).load(Ordering::Acquire)
+    }
+
     /// Tells it: [`Ring::n_news`] is one more.
     pub fn tell(&self) {
         self.0.word(Word::News).fetch_add(1, Ordering::AcqRel);

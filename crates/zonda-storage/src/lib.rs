@@ -47,6 +47,7 @@ mod sync {
 mod sync_level;
 mod syncs;
 pub mod temporary;
+mod told_reads;
 mod tuning;
 pub mod url;
 pub mod whole;
@@ -68,6 +69,7 @@ pub use storage::{
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
+pub use told_reads::{RunRanges, ToldReads};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;

@@ -216,3 +216,12 @@ pub(crate) const THREAD_IDLE: Duration = Duration::from_millis(500);
 /// How long a cache that is closed waits at most for a thread that takes pages from it for others. No row: memory is not
 /// scarce there.
 pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(1);
+
+// Remote storages
+
+/// Bytes of a read that a remote storage is told of at a time; twice as many are on their way. Ten gigabits a second fill half of it in the
+/// 20 ms that a request takes. Rows: `bench/remote.py`.
+pub(crate) const TOLD_LOT_BYTES: u64 = 16 << 20;
+
+/// The most ranges that are told at a time: a list of 128 KiB. Rows: `bench/remote.py`.
+pub(crate) const TOLD_LOT_RANGES: usize = 8192;

@@ -5,7 +5,9 @@
 use crate::{RemoteFailure, Storage, StorageError};
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use zonda_runtime::Settled;
 
 /// The protocols whose names are URLs.
 pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
@@ -15,38 +17,29 @@ pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RemoteSettings(pub Vec<(String, String)>);
 
-impl RemoteSettings {
-    /// The value of a key, in letters of either case; the last one counts.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
-        let found = self.0.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
 impl fmt::Debug for RemoteSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(key, _)| key)).finish()
     }
 }
 
-/// Opens a URL with settings.
-pub type OpenUrl = fn(&Path, &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError>;
+/// What opening a URL gives.
+type Opened = Result<Arc<dyn Storage>, StorageError>;
 
 /// What knows URLs.
 #[derive(Debug, Clone, Copy)]
 pub struct UrlOpener {
     /// Opens a URL for reading: the bytes of one object.
-    pub open: OpenUrl,
+    pub open: fn(&Path, &RemoteSettings) -> Opened,
     /// The URL without user, password, tokens and signatures: what messages and traces say.
     pub shown: fn(&Path) -> Arc<str>,
 }
 
-static OPENER: OnceLock<UrlOpener> = OnceLock::new();
+static OPENER: Settled<UrlOpener> = Settled::new();
 
 /// Says what opens URLs in this process. The first one stays.
 pub fn register(opener: UrlOpener) {
-    OPENER.get_or_init(|| opener);
+    OPENER.settle(opener);
 }
 
 /// A URL as messages, traces and inquiries may show it: without user, password, tokens and signatures.

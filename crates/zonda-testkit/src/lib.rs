@@ -1,7 +1,10 @@
 //! What tests of several crates share. Unpublished.
 #![forbid(unsafe_code)]
 
+mod distant;
 pub mod storage;
+
+pub use distant::{DistantMemory, TripCounts};
 
 use std::path::{Path, PathBuf};
 

@@ -19,6 +19,7 @@ pub mod decode;
 mod event;
 pub mod format;
 mod names;
+mod secrets;
 mod sink;
 mod span;
 mod tuning;

@@ -22,6 +22,7 @@ use crate::format::{
     self, BLOCK_HEAD, BlockHead, EVENT_BYTES, MAGIC, NameRecord, TABLE_FILES, TABLE_ROLES,
     TABLE_THREADS, TABLE_WORDS,
 };
+use crate::secrets::without_secrets;
 use crate::span::NewEvent;
 
 /// Most bytes of a command line that are kept.
@@ -460,14 +461,15 @@ fn section(unix_ns: u64) -> Vec<u8> {
     bytes
 }
 
-/// The program and its arguments, separated by NUL, as far as they fit.
+/// The program and its arguments, separated by NUL, as far as they fit; without the secrets of URLs.
 fn command_line() -> Vec<u8> {
     let mut line = Vec::new();
     let file = File::open("/proc/self/cmdline");
     // A system that does not tell leaves the line empty.
     let _ = file.and_then(|file| file.take(MOST_COMMAND_BYTES as u64).read_to_end(&mut line));
+    let is_cut = line.len() >= MOST_COMMAND_BYTES;
     while line.last() == Some(&0) {
         line.pop();
     }
-    line
+    without_secrets(&line, is_cut)
 }

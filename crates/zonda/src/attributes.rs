@@ -7,6 +7,7 @@ use zonda_model::{MemType, memory};
 use crate::data::{shorter, shows};
 use crate::dataset::Dataset;
 use crate::error::Result;
+use crate::failed_get;
 use crate::write_behind::{ChangeGuard, InquiryGuard};
 
 /// Attributes.
@@ -149,8 +150,17 @@ impl GetAtt<'_> {
     /// As [`Dataset::get_att`].
     #[inline]
     pub fn read(self, room: Destination<'_>) -> Result<Converted> {
+        let Destination { bytes, place } = room;
+        let room = Destination { bytes: &mut *bytes, place: shorter(place) };
         let file = self.from.file();
-        self.dataset.named(file.and_then(|file| file.get_att(self.get, room)))
+        let got = file.and_then(|file| file.get_att(self.get, room));
+        if got.is_err()
+            && self.dataset.is_remote()
+            && let Ok(file) = self.from.file()
+        {
+            failed_get::overwrite_att(file, self.get, bytes);
+        }
+        self.dataset.named(got)
     }
 }
 

@@ -335,6 +335,12 @@ impl Dataset {
         self.queued_file.file().capabilities
     }
 
+    /// Whether it is read over a network. Of such a dataset the memory of a get that fails is all fill values.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.queued_file.file().is_remote()
+    }
+
     /// The path it was opened with.
     #[must_use]
     pub fn path(&self) -> &Path {

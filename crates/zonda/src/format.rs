@@ -383,6 +383,11 @@ pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
         return Ok(means);
     }
     let (end, mut at) = (storage.len()?.min(SEARCH_END), 512);
+    if let Some(remote) = storage.remote() {
+        // All places come together.
+        let places = std::iter::successors(Some(at), |&at| Some(at * 2)).take_while(|&at| at < end);
+        remote.will_read(&places.map(|at| at..at + LOOKED_AT as u64).collect::<Vec<_>>());
+    }
     while at < end {
         if let Some(means) = found(at, true)? {
             return Ok(means);

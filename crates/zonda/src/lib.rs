@@ -34,6 +34,7 @@ mod define;
 mod definitions;
 pub mod diff;
 mod error;
+mod failed_get;
 mod format;
 mod gaps;
 mod mapped;

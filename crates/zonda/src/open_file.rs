@@ -30,6 +30,8 @@ pub(crate) struct OpenFile {
     /// Which type implements its format.
     kind: TypeId,
     storage: Option<Arc<dyn Storage>>,
+    /// Whether it is read over a network.
+    is_remote: bool,
     /// Identifies the file to plugins that work for it.
     mark: Mark,
     open: AtomicBool,
@@ -52,6 +54,7 @@ impl OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
+            is_remote: file.storage().is_some_and(|storage| storage.remote().is_some()),
             storage: file.storage().cloned(),
             // Without a writing half it could never be synced or closed.
             is_writable: file.is_writable() && file.writer().is_some(),
@@ -72,6 +75,12 @@ impl OpenFile {
     /// Whether `T` implements its format. Takes no lock.
     pub(crate) fn is<T: Dispatch + 'static>(&self) -> bool {
         self.kind == TypeId::of::<T>()
+    }
+
+    /// Whether it is read over a network.
+    #[inline(always)]
+    pub(crate) fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     /// The storage below, where it has one.

@@ -249,3 +249,6 @@ pub(crate) const SERVER_MESSAGES_BYTES: u64 = 128 << 20;
 /// How long a client waits for the server that takes the place of one that has ended, and how often it looks.
 pub(crate) const SERVER_NEXT_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 pub(crate) const SERVER_NEXT_POLL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// How often one who waits until a client's calls were taken looks.
+pub(crate) const SERVER_TAKE_POLL: std::time::Duration = std::time::Duration::from_micros(200);

@@ -43,11 +43,12 @@ pub(crate) struct Observation {
 }
 
 impl AccessPattern {
-    /// Takes note of a request. `large` chunks are worth it to be given up early.
+    /// Takes note of a request. `large` chunks are worth it to be given up early. Of a remote storage `far` is how many chunks may be on their
+    /// way at most.
     pub(crate) fn observe(
         &mut self,
         selection: &GridSelection,
-        threads: usize,
+        (threads, far): (usize, Option<u64>),
         large: bool,
     ) -> Observation {
         // Another thread may be where this one has been.
@@ -91,7 +92,7 @@ impl AccessPattern {
             let n_chunks = axes[axis].cuts.n_chunks();
             observed.position.keeps =
                 n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
-            observed.ahead = self.ahead(selection, axis, step, threads);
+            observed.ahead = self.ahead(selection, axis, step, (threads, far));
             if let Some(ahead) = observed.ahead.as_mut().filter(|_| self.shared || !large) {
                 ahead.behind = None;
             }
@@ -119,7 +120,7 @@ impl AccessPattern {
         selection: &GridSelection,
         walk: usize,
         step: i128,
-        threads: usize,
+        (threads, far): (usize, Option<u64>),
     ) -> Option<PrefetchBox> {
         let (mut first, mut last) = (Coords::new(), Coords::new());
         let (mut per_row, mut n_chunks, mut all_whole) = (1u64, 1u64, true);
@@ -133,7 +134,7 @@ impl AccessPattern {
             all_whole = all_whole && axis.is_whole(0) && axis.is_whole(behind - 1);
         }
         // Enough for all threads goes straight to the caller, with one copy less.
-        if all_whole && n_chunks >= 2 * threads as u64 {
+        if far.is_none() && all_whole && n_chunks >= 2 * threads as u64 {
             return None;
         }
         let axis = &selection.axes[walk];
@@ -144,7 +145,17 @@ impl AccessPattern {
             return None;
         }
         // Rows of chunks: the next request's, and at least a chunk for each thread.
-        let n_rows = (threads as u64).div_ceil(per_row).max(width);
+        let n_rows = match far {
+            None => (threads as u64).div_ceil(per_row).max(width),
+            // As far as the walk has come: one that ends soon has not cost much more than it wanted.
+            Some(most) => {
+                let come = u64::from(self.n_steps).saturating_mul(2).saturating_mul(width);
+                (most / per_row).min(come).max(width)
+            }
+        };
+        if far.is_some() && self.is_far_ahead((here_first, here_last), step > 0, n_rows / 2) {
+            return None;
+        }
         let (from, to) = self.next_rows(axis, (here_first, here_last), step > 0, n_rows)?;
         // As many rows behind: a walk through all of the array does not come back to them soon.
         let rows = to - from + 1;
@@ -167,6 +178,14 @@ impl AccessPattern {
             axis: walk,
             forward: step > 0,
             walk: self.number,
+        })
+    }
+
+    /// Whether more rows than these were asked for ahead of the request: then others can wait, to be asked for together.
+    fn is_far_ahead(&self, (first, last): (u64, u64), forward: bool, n_rows: u64) -> bool {
+        self.reached.is_some_and(|reached| match forward {
+            true => reached.saturating_sub(last + 1) > n_rows,
+            false => first.saturating_sub(reached) > n_rows,
         })
     }
 

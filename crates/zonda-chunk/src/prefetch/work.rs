@@ -123,7 +123,7 @@ impl SharedArray {
         let chunks = sides.try_fold(1u64, u64::checked_mul).filter(|&n| n <= MOST_PREFETCH_CHUNKS);
         let bytes = chunks.and_then(|n| n.checked_mul(self.chunk_bytes? as u64));
         self.engine.threads() > 1
-            && self.is_filtered()
+            && (self.is_filtered() || self.is_remote())
             && bytes.is_some_and(|n| n <= self.engine.budget_bytes() / PREFETCH_BUDGET_PART)
     }
 }
@@ -184,6 +184,12 @@ impl PrefetchBox {
         chunks.sort_by(|a, b| a.0.cmp(&b.0));
         if !self.forward {
             chunks.reverse();
+        }
+        if inner.is_remote() {
+            // They are on their way then. A thread that waited for them would be in the way of others, and of a fork.
+            let _gate = fork::enter()?;
+            inner.will_read(chunks.iter().map(|(_, place, _)| *place));
+            return None;
         }
         let PrefetchBox { axis, forward, walk, .. } = self;
         let next = AtomicUsize::new(0);

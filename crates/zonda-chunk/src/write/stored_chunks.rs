@@ -7,7 +7,7 @@ use super::writer_array::WriterArray;
 use super::{ArrayId, ChunkWriter, NO_ARRAY, RANK};
 use crate::selection::Coords;
 use crate::stored::{LocatedChunk, lengthen};
-use crate::table::{Allocate, ChunkAt};
+use crate::table::{Allocate, ChunkAt, ChunkTable};
 use crate::tuning::JOINED_CHUNK_BYTES;
 use crate::{ChunkError, ChunkedArray};
 
@@ -60,6 +60,20 @@ impl StoredChunks {
     }
 }
 
+/// Looks up the box of the chunk grid that these chunks are in, so that what the index has of it comes together and not chunk by chunk.
+fn have_index_come<K: AsRef<[u64]>>(table: &dyn ChunkTable, keys: &[K]) -> Result<(), ChunkError> {
+    let Some(first) = keys.first().map(|key| Coords::from_slice(key.as_ref())) else {
+        return Ok(());
+    };
+    let (mut lower, mut upper) = (first.clone(), first);
+    for key in keys {
+        for ((lower, upper), &k) in lower.iter_mut().zip(&mut upper).zip(key.as_ref()) {
+            (*lower, *upper) = ((*lower).min(k), (*upper).max(k));
+        }
+    }
+    table.locate(&lower, &upper, &mut |_, _| {}).map_err(ChunkError::Table)
+}
+
 impl ChunkedArray {
     /// Fetches chunks as they are stored into `out`, in the order of `keys`; those that were never
     /// written are left out. The array's shape is `extent`. What was put and is not stored yet is
@@ -90,6 +104,9 @@ impl ChunkedArray {
         let inner = &self.inner;
         // Memory is taken only for what the file can have.
         let file_len = inner.storage.len()?;
+        if inner.is_remote() {
+            have_index_come(&*inner.table, keys)?;
+        }
         let mut places = Vec::with_capacity(keys.len());
         let mut n_bytes = 0usize;
         for key in keys {

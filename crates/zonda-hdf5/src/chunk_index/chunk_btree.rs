@@ -286,6 +286,8 @@ impl ChunkBtree {
                     let _ = self.flat.set(flat);
                     return Ok(());
                 }
+                // A request that failed says nothing of the tree.
+                Err(error) if error.is_remote() => return Err(error),
                 // The box may not need what is damaged.
                 Err(_) => self.is_damaged.store(true, Ordering::Relaxed),
             }
@@ -331,6 +333,7 @@ impl ChunkBtree {
         level.extend(self.root(grid)?.map(|root| (root.unread(), 0, u64::MAX)));
         while !level.is_empty() {
             all.between.sort_unstable_by_key(|(key, _)| *key);
+            self.foretell(level.iter().map(|(child, ..)| child))?;
             let mut below = Vec::new();
             for some in level.chunks(NODES_AT_ONCE) {
                 let children: Vec<&NodeLink> = some.iter().map(|(child, ..)| child).collect();
@@ -378,10 +381,20 @@ impl ChunkBtree {
         if children.len() < 2 {
             return Ok(());
         }
+        self.foretell(children.iter().copied())?;
         for some in children.chunks(NODES_AT_ONCE) {
             for (child, bytes) in some.iter().zip(self.read_many(some)?) {
                 self.publish(grid, child, bytes)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Tells a remote file of all nodes of a level that are to be read.
+    fn foretell<'n>(&self, nodes: impl Iterator<Item = &'n NodeLink>) -> Result<()> {
+        if self.file.is_remote() {
+            let wanted = nodes.map(|node| Ok((node.addr, self.read_len(node)?)));
+            self.file.will_read(wanted.collect::<Result<Vec<_>>>()?);
         }
         Ok(())
     }

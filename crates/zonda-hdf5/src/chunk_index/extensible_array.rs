@@ -387,18 +387,71 @@ impl ExtensibleArray {
             let Some(super_block) = open.supers.get(i) else {
                 return Ok(FoundBlock::NoSuperBlocks);
             };
-            let Some(addr) = super_block.addr else { return Ok(FoundBlock::NoSuperBlock) };
-            let contents = match super_block.read.get() {
-                Some(contents) => contents,
-                None => {
-                    let contents = self.read_super(shape, u, addr)?;
-                    super_block.read.get_or_init(|| contents)
-                }
+            let Some(contents) = self.contents(shape, u, super_block)? else {
+                return Ok(FoundBlock::NoSuperBlock);
             };
             (&contents.blocks, block, Some(&*contents.bitmap))
         };
         let data = usize::try_from(i).ok().and_then(|i| blocks.get(i));
         Ok(data.map_or(FoundBlock::NoBlock, |data| FoundBlock::Block(data, bitmap)))
+    }
+
+    /// What a super block has, read if need be; `None` for one that was never written.
+    fn contents<'a>(
+        &self,
+        shape: &ExtensibleArrayShape,
+        u: u32,
+        super_block: &'a SuperBlock,
+    ) -> Result<Option<&'a SuperBlockContents>> {
+        let Some(addr) = super_block.addr else { return Ok(None) };
+        if let Some(contents) = super_block.read.get() {
+            return Ok(Some(contents));
+        }
+        let contents = self.read_super(shape, u, addr)?;
+        Ok(Some(super_block.read.get_or_init(|| contents)))
+    }
+
+    /// Has the blocks of a remote file come that have the keys from `low` up to, not including, `high`: all super blocks in one go, then all
+    /// data blocks.
+    pub(super) fn prepare(&self, low: u64, high: u64) -> Result<()> {
+        let open = self.open()?;
+        let shape = &open.shape;
+        let Some(last) = high.min(open.n_elems).checked_sub(shape.index_elems.saturating_add(1))
+        else {
+            return Ok(());
+        };
+        let first = low.saturating_sub(shape.index_elems).min(last);
+        let ((from, from_block, _), (to, to_block, _)) = (shape.place(first), shape.place(last));
+        // The blocks of a super block that are wanted.
+        let wanted = |u: u32| {
+            let begin = if u == from { from_block } else { 0 };
+            let end = if u == to { to_block } else { u64::MAX };
+            move |i: u64| (begin..=end).contains(&i)
+        };
+        let unread = |u: u32, block: &DataBlock| {
+            let addr = block.addr.filter(|_| block.read.get().is_none())?;
+            Some((addr, self.block_len(shape, u, true)))
+        };
+        let supers = (shape.direct..).zip(&open.supers).filter(|(u, _)| (from..=to).contains(u));
+        let heads = supers.clone().filter(|(_, block)| block.read.get().is_none());
+        let heads = heads.filter_map(|(u, block)| Some((block.addr?, self.super_len(shape, u))));
+        let mut told: Vec<(FileAddr, u64)> = heads.collect();
+        for u in (from..=to).take_while(|&u| u < shape.direct) {
+            let before = usize::try_from(ExtensibleArrayShape::blocks_before(u));
+            let blocks = open.blocks.iter().skip(before.unwrap_or(usize::MAX));
+            let blocks = blocks.zip(0..ExtensibleArrayShape::n_blocks(u));
+            let blocks = blocks.filter(|&(_, i)| wanted(u)(i));
+            told.extend(blocks.filter_map(|(block, _)| unread(u, block)));
+        }
+        self.file.will_read(told);
+        let mut told = Vec::new();
+        for (u, block) in supers {
+            let Some(contents) = self.contents(shape, u, block)? else { continue };
+            let blocks = contents.blocks.iter().zip(0u64..).filter(|&(_, i)| wanted(u)(i));
+            told.extend(blocks.filter_map(|(block, _)| unread(u, block)));
+        }
+        self.file.will_read(told);
+        Ok(())
     }
 
     fn read_super(

@@ -120,6 +120,15 @@ impl ElementPages {
         Ok(KeySegment { high, chunks: SegmentChunks::Linear { low, table } })
     }
 
+    /// Tells a remote file of the pages with the elements from `from` up to, not including, `until`.
+    pub(super) fn foretell(&self, file: &File, from: u64, until: u64) {
+        let first = from.checked_shr(self.bits).unwrap_or(0);
+        let last = until.saturating_sub(1).max(from).checked_shr(self.bits).unwrap_or(0);
+        let n_pages = last.saturating_sub(first).saturating_add(1);
+        let addr = self.addr.0.saturating_add(first.saturating_mul(self.page_len()));
+        file.will_read([(FileAddr(addr), n_pages.saturating_mul(self.page_len()))]);
+    }
+
     /// Reads the first of the pages given, and those after it up to the last that are not in memory
     /// yet.
     fn read(
@@ -246,6 +255,15 @@ impl FixedArray {
         let mut out = vec![(self.addr, len)];
         out.extend(self.open()?.block);
         Ok(out)
+    }
+
+    /// Has the pages of a remote file come that have the keys from `low` up to, not including, `high`.
+    pub(super) fn prepare(&self, low: u64, high: u64) -> Result<()> {
+        let open = self.open()?;
+        if let FixedArrayElements::Pages(pages, _) = &open.elements {
+            pages.foretell(&self.file, low, high.min(open.n_elems));
+        }
+        Ok(())
     }
 
     pub(super) fn segment(&self, key: u64, until: u64) -> Result<KeySegment<'_>> {

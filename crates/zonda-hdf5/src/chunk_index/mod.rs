@@ -150,6 +150,7 @@ pub struct ChunkIndex {
     grid: ChunkGrid,
     index: IndexStructure,
     partial_edge_unfiltered: bool,
+    is_remote: bool,
 }
 
 impl ChunkIndex {
@@ -180,6 +181,7 @@ impl ChunkIndex {
         let base = file.locate(NAME, FileAddr(0), 0)?;
         let coding = LocationCoding { base, chunk_bytes, filtered };
         let rank = grid.rank();
+        let is_remote = file.is_remote();
         let index = match (layout.addr, layout.index) {
             (None, _) => IndexStructure::Empty,
             (Some(addr), ChunkIndexKind::BtreeV1) => {
@@ -205,7 +207,8 @@ impl ChunkIndex {
                 ))
             }
         };
-        Ok(ChunkIndex { grid, index, partial_edge_unfiltered: layout.partial_edge_unfiltered })
+        let partial_edge_unfiltered = layout.partial_edge_unfiltered;
+        Ok(ChunkIndex { grid, index, partial_edge_unfiltered, is_remote })
     }
 
     /// Chunks along each dimension, the last perhaps cut by the extent.
@@ -237,6 +240,9 @@ impl ChunkIndex {
         }
         let mut coords = DimValues::from_elem(0, self.grid.rank());
         let mut run = region.next(0);
+        if let Some((low, _)) = run {
+            self.prepare(low, self.grid.key(last).map_or(u64::MAX, |key| key.saturating_add(1)))?;
+        }
         while let Some((low, high)) = run {
             let segment = self.segment(low, high)?;
             // A segment counts as one key at least, so that this loop ends whatever the file says.
@@ -273,6 +279,16 @@ impl ChunkIndex {
             run = if next < high { Some((next, high)) } else { region.next(next) };
         }
         Ok(())
+    }
+
+    /// Has the blocks of a remote file's array come that have the keys from `low` up to, not including, `high`. What is damaged may not be
+    /// needed.
+    fn prepare(&self, low: u64, high: u64) -> Result<()> {
+        HdfError::of_storage(match &self.index {
+            IndexStructure::FixedArray(array) if self.is_remote => array.prepare(low, high),
+            IndexStructure::ExtensibleArray(array) if self.is_remote => array.prepare(low, high),
+            _ => Ok(()),
+        })
     }
 
     /// Tells `found` of the chunks of a leaf that have these keys; gives the key of the first chunk

@@ -59,7 +59,10 @@ impl Walk<'_> {
         var.refers_to_scales = attributes.find(hidden_atts::DIMENSION_LIST).is_some();
         if var.refers_to_scales && scale.is_some() && rank == 1 {
             // Nobody needs it for reading, so that damage of it is of no consequence here.
-            let named = hidden_atts::scales(file, &attributes).ok().flatten();
+            let named = match hidden_atts::scales(file, &attributes) {
+                Err(error) if error.is_remote() => return Err(error),
+                named => named.ok().flatten(),
+            };
             var.names_itself = named.is_some_and(|named| named[..] == [Some(at.addr)]);
         }
         if let Some(scales) = pending.filter(|_| rank > 0) {

@@ -64,10 +64,10 @@ impl Connector<()> for Connect {
 
     fn connect(
         &self,
-        _: &ConnectionDetails<'_>,
+        details: &ConnectionDetails<'_>,
         _: Option<()>,
     ) -> Result<Option<Connection>, ureq::Error> {
-        let deadline = Instant::now() + self.connect_timeout;
+        let deadline = deadline_of(details.timeout).min(Instant::now() + self.connect_timeout);
         let (host, port) = match &self.proxy {
             Some(proxy) => (proxy.server.bare_host(), proxy.server.port_number()),
             None => (self.server.bare_host(), self.server.port_number()),
@@ -344,6 +344,7 @@ impl Transport for Connection {
     }
 }
 
+/// When a wait is over; a time of which nothing is said is a day.
 fn deadline_of(timeout: NextTimeout) -> Instant {
     let far = Duration::from_secs(24 * 3600);
     Instant::now() + (*timeout.after).min(far)

@@ -13,9 +13,11 @@ mod tls;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
 use ureq::http;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::RemoteFailure;
 
 use crate::RemoteError;
@@ -62,8 +64,8 @@ impl Failure {
     }
 }
 
-/// What is asked of a server.
-#[derive(Debug, Clone)]
+/// What is asked of a server; its headers may have secrets.
+#[derive(Clone)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     pub(crate) target: Target,
@@ -106,6 +108,8 @@ impl Authorize for ByPassword {
 pub(crate) struct Client {
     pub(crate) server: ServerName,
     pub(crate) settings: Arc<Settings>,
+    /// What is set for the place that the last redirect led to. Only tried: nobody waits for it.
+    elsewhere: Mutex<Option<(Target, Arc<Settings>)>>,
 }
 
 /// One attempt of a request: when it has to be over.
@@ -116,7 +120,11 @@ pub(crate) struct Attempt {
 
 impl Client {
     pub(crate) fn new(server: ServerName, settings: Settings) -> Client {
-        Client { server, settings: Arc::new(settings) }
+        Client {
+            server,
+            settings: Arc::new(settings),
+            elsewhere: Mutex::ranked(Rank::Servers, None),
+        }
     }
 
     /// How many requests are worth running at once.
@@ -126,7 +134,7 @@ impl Client {
     }
 
     /// Runs attempts of a request that brings `len` bytes, until one succeeds or it is not worth trying another time.
-    pub(crate) fn repeat<T>(
+    pub(crate) fn persist<T>(
         &self,
         shown: &Arc<str>,
         len: u64,
@@ -197,16 +205,14 @@ impl Client {
             let live = if is_own {
                 Arc::clone(&attempt.live)
             } else {
-                let settings = self
-                    .settings
-                    .of_redirect(&target.server, &target.path)
-                    .map_err(|what| Failure::of(RemoteFailure::Unusable, what))?;
-                servers::live(&target.server, &Arc::new(settings))
+                self.of_elsewhere(&target)
+                    .and_then(|settings| servers::live(&target.server, &settings))
                     .map_err(|what| Failure::of(RemoteFailure::Unusable, what))?
             };
             let hop = Request { target: target.clone(), ..request.clone() };
+            let is_asked = live.asks_user.load(Ordering::Relaxed);
             let begin = Instant::now();
-            let response = send(&live, &hop, is_own.then_some(who), attempt.deadline)?;
+            let response = send(&live, &hop, is_own.then_some(who), is_asked, attempt.deadline)?;
             let (parts, body) = response.into_parts();
             let status = parts.status.as_u16();
             self.tell(|| {
@@ -223,6 +229,10 @@ impl Client {
                 )
             });
             live.keep_cookies(&target, &parts.headers);
+            if status == 401 && live.settings.user.is_some() && !is_asked {
+                live.asks_user.store(true, Ordering::Relaxed);
+                continue;
+            }
             if !matches!(status, 301 | 302 | 303 | 307 | 308) {
                 check_encoding(&parts.headers).map_err(Failure::broken)?;
                 return Ok(Answer {
@@ -258,6 +268,21 @@ impl Client {
         }
     }
 
+    /// What is set for a place that a redirect led to.
+    fn of_elsewhere(&self, target: &Target) -> Result<Arc<Settings>, String> {
+        let is_it = |kept: &Target| (&kept.server, &kept.path) == (&target.server, &target.path);
+        if let Some(kept) = self.elsewhere.try_lock()
+            && let Some((_, settings)) = kept.as_ref().filter(|(kept, _)| is_it(kept))
+        {
+            return Ok(Arc::clone(settings));
+        }
+        let settings = Arc::new(self.settings.of_redirect(&target.server, &target.path)?);
+        if let Some(mut kept) = self.elsewhere.try_lock() {
+            *kept = Some((target.clone(), Arc::clone(&settings)));
+        }
+        Ok(settings)
+    }
+
     /// One line on standard error, where a setting wants it (`HTTP.VERBOSE`).
     fn tell(&self, line: impl FnOnce() -> String) {
         if self.settings.verbose {
@@ -273,6 +298,7 @@ fn send(
     live: &Live,
     request: &Request<'_>,
     who: Option<&dyn Authorize>,
+    tells_user: bool,
     deadline: Instant,
 ) -> Result<http::Response<ureq::Body>, Failure> {
     let unusable = |_| {
@@ -290,20 +316,13 @@ fn send(
     let mut headers = request.headers.clone();
     headers.push(("accept-encoding", "identity".into()));
     let of_who = who.map(|who| who.headers(request)).unwrap_or_default();
-    let is_signed = of_who.iter().any(|(name, _)| *name == "authorization");
-    let given = &live.settings.headers;
-    let is_given = given.iter().any(|(name, _)| name == "authorization");
-    if let (Some((user, password)), false) = (&live.settings.user, is_signed || is_given) {
+    let wanted = &live.settings.headers;
+    let is_authorized = of_who.iter().any(|(name, _)| *name == "authorization")
+        || wanted.iter().any(|(name, _)| name == "authorization");
+    if let (Some((user, password)), true) = (&live.settings.user, tells_user && !is_authorized) {
         headers.push(("authorization", basic(user, password)));
     }
     headers.extend(of_who);
-    let is_free = |name: &str| !(is_signed && name == "authorization");
-    headers.extend(
-        given
-            .iter()
-            .filter(|(name, _)| is_free(name))
-            .map(|(name, value)| (&**name, value.clone())),
-    );
     if let Some(proxy) = live.settings.proxy.as_ref().filter(|_| !request.target.server.tls) {
         headers.extend(
             proxy
@@ -313,6 +332,11 @@ fn send(
         );
     }
     headers.extend(live.cookies_for(&request.target).map(|cookies| ("cookie", cookies)));
+    for (name, value) in wanted {
+        if !headers.iter().any(|(own, _)| own == name) {
+            builder = builder.header(name, value);
+        }
+    }
     for (name, value) in headers {
         builder = builder.header(name, value);
     }

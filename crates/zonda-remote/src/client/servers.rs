@@ -1,6 +1,7 @@
 //! The servers that this process speaks to: connections, cookies and the number of requests of each are shared by all of its files.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ureq::http::HeaderMap;
@@ -29,6 +30,8 @@ pub(crate) struct Live {
     pub(crate) agent: ureq::Agent,
     pub(crate) gate: Gate,
     cookies: Mutex<Cookies>,
+    /// The server asked for a user and a password.
+    pub(crate) asks_user: AtomicBool,
 }
 
 static SERVERS: Global<Vec<Arc<Live>>> = Global::new(Rank::Servers, Vec::new(), Vec::new);
@@ -61,11 +64,11 @@ pub(crate) fn live(server: &ServerName, settings: &Arc<Settings>) -> Result<Arc<
         return Ok(live);
     }
     let made = Arc::new(Live::new(pid, server, settings)?);
-    // Somebody may have made one meanwhile.
-    if let Some(live) = find() {
-        return Ok(live);
-    }
     let mut servers = SERVERS.lock();
+    // Somebody may have made one meanwhile: requests of both count together.
+    if let Some(live) = servers.iter().find(|live| is_it(live)) {
+        return Ok(Arc::clone(live));
+    }
     let oldest = (servers.len() >= MOST_SERVERS).then(|| servers.remove(0));
     servers.push(Arc::clone(&made));
     drop(servers);
@@ -109,6 +112,7 @@ impl Live {
             agent: ureq::Agent::with_parts(config, connect, NoResolver),
             gate: Gate::new(settings.connections),
             cookies: Mutex::ranked(Rank::Servers, cookies),
+            asks_user: AtomicBool::new(!settings.user_waits),
         })
     }
 

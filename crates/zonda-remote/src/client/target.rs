@@ -54,7 +54,7 @@ impl ServerName {
 }
 
 /// One resource of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Where.
     pub(crate) server: ServerName,
@@ -62,6 +62,13 @@ pub(crate) struct Target {
     pub(crate) path: String,
     /// Behind the `?`, as it is sent; may be secret.
     pub(crate) query: Option<String>,
+}
+
+/// Without the query, which may be secret.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
 }
 
 impl Target {

@@ -8,6 +8,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
@@ -57,7 +58,10 @@ pub(crate) fn config(settings: &Settings, is_proxy: bool) -> Result<Arc<ClientCo
         } else {
             None
         };
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain, provider }))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient {
+            chain,
+            provider: Arc::clone(&provider),
+        }))
     };
     match &settings.certificate {
         Some(certificate) if !is_proxy => {
@@ -66,12 +70,27 @@ pub(crate) fn config(settings: &Settings, is_proxy: bool) -> Result<Arc<ClientCo
             }
             let chain: Vec<CertificateDer<'static>> = certificates(certificate)?;
             let key_file = settings.key.as_ref().unwrap_or(certificate);
-            let key = PrivateKeyDer::from_pem_slice(&pem(key_file)?).map_err(|error| format!("{}: no private key: {error:?}", key_file.display()))?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| format!("{}: {error}", certificate.display()))
+            let key = PrivateKeyDer::from_pem_slice(&pem(key_file)?)
+                .map_err(|error| format!("{}: no private key: {error:?}", key_file.display()))?;
+            let key = provider
+                .key_provider
+                .load_private_key(key)
+                .map_err(|error| format!("{}: {error}", key_file.display()))?;
+            let certified = CertifiedKey::new(chain, key);
+            // Whether the certificate is good, the server says: it may take ones that we would not (those of version 1).
+            if matches!(certified.keys_match(), Err(Error::InconsistentKeys(_))) {
+                return Err(format!(
+                    "{}: the key is not that of the certificate {}",
+                    key_file.display(),
+                    certificate.display()
+                ));
+            }
+            Ok(Arc::new(
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified))),
+            ))
         }
-        _ => Ok(builder.with_no_client_auth()),
+        _ => Ok(Arc::new(builder.with_no_client_auth())),
     }
-    .map(Arc::new)
 }
 
 fn pem(path: &Path) -> Result<Vec<u8>, String> {

@@ -20,13 +20,19 @@ use crate::{RemoteError, RemoteUrl};
 const REDIRECT_HOLDS: Duration = Duration::from_secs(60);
 
 /// The objects of one server.
-#[derive(Debug)]
 pub struct HttpObjects {
     client: Client,
     /// The query of the URL, which goes with every key; may be secret.
     query: Option<String>,
     /// Where the last redirect led: of which key, and when. Only tried, so that nobody waits for it.
     redirect: Mutex<Option<(String, Target, Instant)>>,
+}
+
+/// Without secrets.
+impl std::fmt::Debug for HttpObjects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HttpObjects({})", self.client.server.shown())
+    }
 }
 
 impl HttpObjects {

@@ -39,7 +39,7 @@ pub(super) fn get_range(
     let is_empty = buf.is_empty();
     let buf = if is_empty { &mut one[..] } else { buf };
     let last = at.saturating_add(buf.len() as u64 - 1);
-    let read = client.repeat(shown, buf.len() as u64, |attempt| {
+    let read = client.persist(shown, buf.len() as u64, |attempt| {
         let mut request = request();
         request.headers.push(("range", format!("bytes={at}-{last}")));
         let answer = client.exchange(attempt, &request, who)?;
@@ -120,7 +120,7 @@ pub(super) fn get_whole(
     refuse: Refuse<'_>,
     most: u64,
 ) -> Result<(Vec<u8>, ObjectState), RemoteError> {
-    client.repeat(shown, most, |attempt| {
+    client.persist(shown, most, |attempt| {
         let answer = client.exchange(attempt, &request(), who)?;
         if answer.status == 200 { take_whole(answer, None, most, "") } else { Err(refuse(answer)) }
     })

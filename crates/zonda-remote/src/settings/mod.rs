@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use zonda_storage::neighbour::from_env;
 use zonda_storage::rc::{self, RcTable, RcUrl};
-use zonda_storage::url::RemoteSettings;
 
 pub use aws::{AwsSettings, Credentials};
 pub use proxy::Proxy;
@@ -30,10 +29,8 @@ pub struct Settings {
     pub shown_server: String,
     /// User and password; secrets.
     pub user: Option<(String, String)>,
-    /// Headers of every request to this server, with names in small letters; secrets.
-    pub headers: Vec<(String, String)>,
-    /// What who opens a file says of proxies: for every server.
-    pub given_proxy: Option<String>,
+    /// They are of `.netrc`: sent to a server that asks for them, and not before. An entry for all servers is known to none by that.
+    pub user_waits: bool,
     /// What requests go through.
     pub proxy: Option<Proxy>,
     /// Whether certificates have to be of somebody who is trusted.
@@ -74,6 +71,10 @@ pub struct Settings {
     pub most_whole: u64,
     /// Users and passwords by server.
     pub netrc: Option<PathBuf>,
+    /// Headers that go with each request to the server itself; secrets.
+    pub headers: Vec<(String, String)>,
+    /// Keys and values that come before all others; secrets.
+    pub given: Vec<(String, String)>,
     /// Where lines for other servers are found, when a redirect leads there.
     pub rc: Arc<RcTable>,
 }
@@ -103,8 +104,7 @@ impl Settings {
         Settings {
             shown_server: server.shown(),
             user: None,
-            headers: Vec::new(),
-            given_proxy: None,
+            user_waits: false,
             proxy: None,
             verify_peer: true,
             verify_host: true,
@@ -125,6 +125,8 @@ impl Settings {
             first_pause: Duration::from_millis(200),
             most_whole: MOST_WHOLE,
             netrc: None,
+            headers: Vec::new(),
+            given: Vec::new(),
             rc: Arc::default(),
         }
     }
@@ -134,33 +136,32 @@ impl Settings {
     /// # Errors
     /// Which key has a value that it cannot have; the value is not repeated.
     pub fn of_url(url: &RemoteUrl, server: &ServerName, path: &str) -> Result<Settings, String> {
-        let rc = rc::snapshot();
-        let mut settings = Settings { rc: Arc::clone(&rc), ..Settings::plain(server) };
-        let given = &url.given;
-        let lookup = Lookup { given, rc: &rc, url: rc_url(server, path), own: true, shared: true };
-        settings.netrc = lookup
-            .path("HTTP.NETRC")
-            .or_else(|| from_env("NETRC").map(PathBuf::from))
-            .or_else(|| Some(rc::home()?.join(".netrc")));
+        let variable = from_env("NETRC").map(PathBuf::from);
+        let netrc = variable.or_else(|| Some(rc::home()?.join(".netrc")));
+        Settings { netrc, rc: rc::snapshot(), ..Settings::plain(server) }
+            .with_url(url, server, path)
+    }
+
+    /// These, and what a URL and the lines for its server say besides.
+    fn with_url(
+        self,
+        url: &RemoteUrl,
+        server: &ServerName,
+        path: &str,
+    ) -> Result<Settings, String> {
+        let mut settings = Settings { given: url.settings.clone(), ..self };
+        let (rc, given) = (Arc::clone(&settings.rc), settings.given.clone());
+        let lookup =
+            Lookup { given: &given, rc: &rc, url: rc_url(server, path), own: true, shared: true };
+        settings.netrc = lookup.path("HTTP.NETRC").or(settings.netrc.take());
         settings.take_keys(&lookup)?;
-        settings.take_user(&lookup, server);
-        if let Some(user) = &url.user {
-            settings.user = Some(user.clone());
+        settings.headers = headers(&given)?;
+        let told = Lookup { own: false, shared: false, ..lookup }.user();
+        match told.or_else(|| url.user.clone()) {
+            Some(user) => settings.user = Some(user),
+            None => settings.take_user(&lookup, server),
         }
-        if let Some(user) = given.get("http.credentials.user") {
-            let password = given.get("http.credentials.password").unwrap_or_default();
-            settings.user = Some((user.to_owned(), password.to_owned()));
-        }
-        settings.headers = headers_of(given)?;
-        settings.given_proxy =
-            given.get("http.proxy.server").or(given.get("http.proxy_server")).map(str::to_owned);
-        settings.proxy = proxy::choose(
-            lookup
-                .text("HTTP.PROXY.SERVER")
-                .or_else(|| lookup.text("HTTP.PROXY_SERVER"))
-                .as_deref(),
-            server,
-        )?;
+        settings.proxy = proxy::choose(lookup.proxy().as_deref(), server)?;
         Ok(settings)
     }
 
@@ -170,17 +171,16 @@ impl Settings {
     /// As [`Settings::of_url`].
     pub fn of_redirect(&self, server: &ServerName, path: &str) -> Result<Settings, String> {
         let rc = Arc::clone(&self.rc);
-        // What was given is for the server of the URL.
-        let given = &RemoteSettings::default();
-        let lookup = Lookup { given, rc: &rc, url: rc_url(server, path), own: true, shared: false };
+        let lookup =
+            Lookup { given: &[], rc: &rc, url: rc_url(server, path), own: true, shared: false };
         let mut settings = Settings {
             shown_server: server.shown(),
             user: None,
-            headers: Vec::new(),
             certificate: None,
             key: None,
             has_key_password: false,
             cookie_jar: None,
+            headers: Vec::new(),
             ..self.clone()
         };
         settings.take_keys(&lookup)?;
@@ -188,15 +188,8 @@ impl Settings {
         if server.tls {
             settings.take_user(&lookup, server);
         }
-        let proxy = Lookup { shared: true, ..lookup };
-        settings.proxy = proxy::choose(
-            self.given_proxy
-                .clone()
-                .or_else(|| proxy.text("HTTP.PROXY.SERVER"))
-                .or_else(|| proxy.text("HTTP.PROXY_SERVER"))
-                .as_deref(),
-            server,
-        )?;
+        let proxy = Lookup { given: &self.given, shared: true, ..lookup }.proxy();
+        settings.proxy = proxy::choose(proxy.as_deref(), server)?;
         Ok(settings)
     }
 
@@ -254,24 +247,13 @@ impl Settings {
     }
 
     fn take_user(&mut self, lookup: &Lookup<'_>, server: &ServerName) {
-        let joined = lookup.text("HTTP.CREDENTIALS.USERPASSWORD").and_then(|text| {
-            text.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()))
-        });
-        let apart = || {
-            Some((
-                lookup
-                    .text("HTTP.CREDENTIALS.USER")
-                    .or_else(|| lookup.text("HTTP.CREDENTIALS.USERNAME"))?,
-                lookup.text("HTTP.CREDENTIALS.PASSWORD").unwrap_or_default(),
-            ))
-        };
+        self.user = lookup.user();
+        self.user_waits = self.user.is_none();
         let netrc = || {
-            netrc::find(
-                &String::from_utf8_lossy(&read_file(self.netrc.as_ref()?, MOST_NETRC).ok()?),
-                server.bare_host(),
-            )
+            let text = read_file(self.netrc.as_ref()?, MOST_NETRC).ok()?;
+            netrc::find(&String::from_utf8_lossy(&text), server.bare_host())
         };
-        self.user = joined.or_else(apart).or_else(netrc);
+        self.user = self.user.take().or_else(netrc);
     }
 
     /// How long a request for `len` bytes may take, with all of its repetitions.
@@ -295,8 +277,8 @@ fn rc_url<'a>(server: &'a ServerName, path: &'a str) -> RcUrl<'a> {
 /// Values of keys for one URL.
 #[derive(Clone, Copy)]
 struct Lookup<'a> {
-    /// What who opens the file says.
-    given: &'a RemoteSettings,
+    /// What comes before all lines; the last one counts.
+    given: &'a [(String, String)],
     rc: &'a RcTable,
     url: RcUrl<'a>,
     /// Lines for this server count.
@@ -307,12 +289,28 @@ struct Lookup<'a> {
 
 impl Lookup<'_> {
     fn text(&self, key: &str) -> Option<String> {
-        if let Some(value) = self.given.get(key) {
-            return Some(value.to_owned());
+        let given = self.given.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case(key));
+        if let Some((_, value)) = given {
+            return Some(value.clone());
         }
         let own = self.own.then(|| self.rc.get_for(key, self.url)).flatten();
         let value = own.or_else(|| self.shared.then(|| self.rc.get_of_any_case(key)).flatten())?;
         Some(String::from_utf8_lossy(value).into_owned())
+    }
+
+    fn user(&self) -> Option<(String, String)> {
+        let joined = self.text("HTTP.CREDENTIALS.USERPASSWORD").and_then(|text| {
+            text.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()))
+        });
+        joined.or_else(|| {
+            let user = self.text("HTTP.CREDENTIALS.USER");
+            let user = user.or_else(|| self.text("HTTP.CREDENTIALS.USERNAME"))?;
+            Some((user, self.text("HTTP.CREDENTIALS.PASSWORD").unwrap_or_default()))
+        })
+    }
+
+    fn proxy(&self) -> Option<String> {
+        self.text("HTTP.PROXY.SERVER").or_else(|| self.text("HTTP.PROXY_SERVER"))
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
@@ -328,44 +326,46 @@ impl Lookup<'_> {
         }
     }
 
+    /// A whole number; of one with a fraction the next one.
     fn number(&self, key: &str) -> Result<Option<u64>, String> {
         let Some(text) = self.text(key) else { return Ok(None) };
-        text.trim().parse().map(Some).map_err(|_| format!("{key} is no whole number"))
+        let number = text.trim().parse::<f64>().ok().filter(|number| (0.0..1e15).contains(number));
+        // In this range it is exact.
+        number.map(|number| Some(number.ceil() as u64)).ok_or_else(|| format!("{key} is no number"))
     }
 }
 
-/// The headers among settings: `http.header.NAME`.
-fn headers_of(given: &RemoteSettings) -> Result<Vec<(String, String)>, String> {
-    // Those of ranges, bodies and connections are ours.
+/// Headers that somebody wants to be sent: keys `http.header.NAME`.
+fn headers(given: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
     const OURS: [&str; 9] = [
-        "range",
         "host",
+        "range",
+        "connection",
         "content-length",
         "transfer-encoding",
-        "connection",
         "accept-encoding",
-        "if-match",
-        "if-range",
+        "te",
+        "upgrade",
         "expect",
     ];
-    let mut headers = Vec::new();
-    for (key, value) in &given.0 {
-        let Some(name) = key.to_ascii_lowercase().strip_prefix("http.header.").map(str::to_owned)
-        else {
-            continue;
-        };
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (key, value) in given {
+        let Some(name) = key.strip_prefix("http.header.") else { continue };
+        let name = name.to_ascii_lowercase();
         let is_name = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-        let is_value = value.bytes().all(|byte| (b' '..0x7f).contains(&byte));
-        if !is_name || !is_value {
-            return Err("a header has characters that requests cannot have".into());
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !is_name || !value.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
+            return Err(
+                "a header that is to be sent has characters that headers cannot have".into()
+            );
         }
-        if OURS.contains(&&*name) {
-            return Err(format!("the header {name} cannot be set: requests have their own"));
+        if OURS.contains(&name.as_str()) {
+            return Err(format!("the header {name} is not to be set: requests have their own"));
         }
-        headers.push((name, value.clone()));
+        found.retain(|(other, _)| *other != name);
+        found.push((name, value.clone()));
     }
-    Ok(headers)
+    Ok(found)
 }
 
 /// The text of a regular file of at most `most` bytes.

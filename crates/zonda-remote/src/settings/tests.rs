@@ -5,13 +5,15 @@ fn table(text: &str) -> Arc<RcTable> {
 }
 
 fn of(rc: &str, server: &ServerName) -> Result<Settings, String> {
-    let rc = table(rc);
-    let mut settings = Settings { rc: Arc::clone(&rc), ..Settings::plain(server) };
-    let given = &RemoteSettings::default();
-    let lookup = Lookup { given, rc: &rc, url: rc_url(server, "/x"), own: true, shared: true };
-    settings.take_keys(&lookup)?;
-    settings.take_user(&lookup, server);
-    Ok(settings)
+    with(rc, &server.shown(), &[])
+}
+
+/// What is set for a URL, with keys that somebody gave besides.
+fn with(rc: &str, url: &str, given: &[(&str, &str)]) -> Result<Settings, String> {
+    let mut url = RemoteUrl::parse(&format!("{url}/x")).unwrap();
+    url.settings.extend(given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    let server = ServerName::of(&url);
+    Settings { rc: table(rc), ..Settings::plain(&server) }.with_url(&url, &server, "/x")
 }
 
 fn https(host: &str) -> ServerName {
@@ -34,6 +36,8 @@ fn keys_have_the_meaning_that_they_have_in_netcdf_c() {
     assert_eq!(settings.ca_info, Some("/ca".into()));
     assert_eq!(of(rc, &https("b")).unwrap().user, Some(("all".into(), "pw".into())));
     assert!(!of("HTTP.SSL.VALIDATE=0", &https("b")).unwrap().verify_peer);
+    assert_eq!(of("HTTP.TIMEOUT=0.5", &https("b")).unwrap().total(1), Duration::from_secs(1));
+    assert!(of("HTTP.TIMEOUT=-1", &https("b")).is_err());
     assert!(of("", &https("b")).unwrap().verify_peer);
     assert!(
         of("HTTP.TIMEOUT=secret", &https("b"))
@@ -68,32 +72,39 @@ fn users_and_passwords_are_encoded() {
 }
 
 #[test]
-fn what_is_given_comes_first_and_stays_at_its_server() {
-    let mut url = RemoteUrl::parse("https://me:old@h/a#http.ssl.validate=0").unwrap();
-    let server = ServerName::of(&url);
-    let of = |url: &RemoteUrl| Settings::of_url(url, &server, "/a");
-    // A URL turns no check off.
-    assert!(of(&url).unwrap().verify_peer);
-    let pairs = [
-        ("HTTP.Credentials.User", "you"),
-        ("http.credentials.password", "new"),
-        ("http.header.X-Token", "secret"),
-        ("http.ssl.validate", "0"),
-        ("http.proxy.server", "http://proxy:3128"),
+fn what_is_given_comes_before_all_else_and_a_url_gives_no_keys_of_http() {
+    let rc = "HTTP.CREDENTIALS.USERPASSWORD=rc:1\n[https://a]HTTP.TIMEOUT=5\n";
+    let given = [
+        ("http.credentials.user", "me"),
+        ("http.credentials.password", "pw"),
+        ("http.timeout", "7"),
     ];
-    url.given = RemoteSettings(pairs.map(|(key, value)| (key.into(), value.into())).into());
-    let settings = of(&url).unwrap();
-    assert_eq!(settings.user, Some(("you".into(), "new".into())));
-    assert_eq!(settings.headers, [("x-token".into(), "secret".into())]);
-    assert!(!settings.verify_peer && settings.proxy.is_some());
-    assert!(!format!("{settings:?} {url:?}").contains("secret"));
-    let other = ServerName::of(&RemoteUrl::parse("https://other/a").unwrap());
-    let led = settings.of_redirect(&other, "/a").unwrap();
-    assert_eq!((led.user.clone(), led.headers.len(), led.proxy.is_some()), (None, 0, true));
-    for (key, value) in
-        [("http.header.range", "bytes=0-1"), ("http.header.x", "a\r\nb: c"), ("http.header.", "x")]
-    {
-        url.given = RemoteSettings(vec![(key.into(), value.into())]);
-        assert!(of(&url).is_err(), "{key}");
+    let settings = with(rc, "https://url:2@a", &given).unwrap();
+    assert_eq!(settings.user, Some(("me".into(), "pw".into())));
+    assert_eq!(settings.total(1), Duration::from_secs(7));
+    assert_eq!(with(rc, "https://url:2@a", &[]).unwrap().user, Some(("url".into(), "2".into())));
+    let headers =
+        with(rc, "https://a", &[("http.header.X-Token", "t"), ("http.header.x-token", "u")])
+            .unwrap();
+    assert_eq!(headers.headers, [("x-token".into(), "u".into())]);
+    assert_eq!(headers.of_redirect(&https("b"), "/x").unwrap().headers, []);
+    for (key, value) in [
+        ("http.header.host", "x"),
+        ("http.header.Range", "x"),
+        ("http.header.a b", "x"),
+        ("http.header.a", "x\r\ny"),
+    ] {
+        assert!(with("", "https://a", &[(key, value)]).is_err(), "{key}");
     }
+    // A proxy that is given is that of redirects, too.
+    let proxy = with("", "https://a", &[("http.proxy.server", "http://p:1")]).unwrap();
+    assert!(proxy.of_redirect(&https("b"), "/x").unwrap().proxy.is_some());
+    let url = RemoteUrl::parse(
+        "[http.ssl.validate=0]https://a/x#mode=bytes&HTTP.NETRC=/etc/x&aws.profile=me",
+    )
+    .unwrap();
+    assert_eq!(
+        url.settings,
+        [("mode".into(), "bytes".into()), ("aws.profile".into(), "me".into())]
+    );
 }

@@ -85,6 +85,8 @@ pub enum Refusal {
     Outside,
     /// The environment names it, and the program runs with more rights than its caller has.
     Environment,
+    /// A file that came over a network names it: such a file may not choose what is read of this machine, or of others.
+    FromAfar,
 }
 
 impl fmt::Display for Refusal {
@@ -104,6 +106,7 @@ impl fmt::Display for Refusal {
             Refusal::Environment => f.write_str(
                 "the environment names it, and the program runs with rights that its caller lacks",
             ),
+            Refusal::FromAfar => f.write_str("a file behind a network may not name other files"),
         }
     }
 }
@@ -121,7 +124,7 @@ pub(crate) fn remedy(path: &Path, why: Refusal) -> &'static str {
         Refusal::Kind(_) | Refusal::SeveralLinks | Refusal::Writable => {
             " (no writer of this library leaves such a journal: it may be removed)"
         }
-        Refusal::Replaced | Refusal::Outside | Refusal::Environment => "",
+        Refusal::Replaced | Refusal::Outside | Refusal::Environment | Refusal::FromAfar => "",
     }
 }
 

@@ -10,10 +10,12 @@ use zonda_runtime::worker::{self, Purpose};
 use zonda_team::spread::{self, Mesh, TeamName, Watcher};
 
 use super::members::{self, Others, Word};
-use super::queue::Load;
+use super::progress::Progress;
+use super::queue::{Load, Queue};
 use super::reading::Readings;
 use super::team::Team;
 use super::watch::Watch;
+use super::wire::FileIdentity;
 
 /// Most ranks of a team for each server of a group: each has a thread.
 const MOST_RANKS: usize = 1024;
@@ -37,13 +39,23 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many of a path there are.
-    closing: HashMap<PathBuf, usize>,
+    /// Files that clients have closed: by what name they were created, and which they are.
+    closing: Vec<(PathBuf, Option<FileIdentity>)>,
+    /// Files that clients have created and not closed, as far as they have told.
+    open: Vec<OpenFile>,
     teams: HashMap<TeamName, Arc<Team>>,
     /// What waits, of each client.
     loads: Vec<Weak<Load>>,
     /// Lines about files that are not whole.
     n_failed: usize,
+}
+
+/// A file that a client has created here.
+#[derive(Debug)]
+struct OpenFile {
+    path: PathBuf,
+    queue: Weak<Queue>,
+    progress: Arc<Progress>,
 }
 
 impl Board {
@@ -53,26 +65,61 @@ impl Board {
         Board { state, changed, mesh, watch, readings }
     }
 
-    pub(super) fn begin_close(&self, path: &Path) {
-        *self.state.lock().closing.entry(path.to_owned()).or_default() += 1;
+    /// A client creates a file.
+    pub(super) fn open(&self, path: &Path, queue: &Arc<Queue>, progress: &Arc<Progress>) {
+        let mut state = self.state.lock();
+        // Those of clients that have gone.
+        state.open.retain(|file| file.queue.strong_count() > 0);
+        let (queue, progress) = (Arc::downgrade(queue), Arc::clone(progress));
+        state.open.push(OpenFile { path: path.to_owned(), queue, progress });
     }
 
-    pub(super) fn end_close(&self, path: &Path) {
+    /// A client has closed the file that it created at a path.
+    pub(super) fn begin_close(&self, path: &Path, queue: &Arc<Queue>) {
         let mut state = self.state.lock();
-        if let Some(n) = state.closing.get_mut(path) {
-            *n = n.saturating_sub(1);
-            if *n == 0 {
-                state.closing.remove(path);
-            }
+        state.closing.push((path.to_owned(), queue.identity()));
+        state.open.retain(|file| !std::ptr::eq(file.queue.as_ptr(), Arc::as_ptr(queue)));
+    }
+
+    /// The clients that have a file open that was created at a path, or that is what has this identity.
+    pub(super) fn writers(&self, path: &Path, identity: Option<FileIdentity>) -> Vec<Arc<Progress>> {
+        let state = self.state.lock();
+        let is_it = |file: &&OpenFile| {
+            let own = || file.queue.upgrade().and_then(|queue| queue.identity());
+            file.path == path || identity.is_some() && own() == identity
+        };
+        state.open.iter().filter(is_it).map(|file| Arc::clone(&file.progress)).collect()
+    }
+
+    /// Waits until what clients have told of a file until now was taken, and then as [`Board::wait_for`] does.
+    pub(super) fn settle(&self, writers: &[Arc<Progress>], path: &Path, identity: Option<FileIdentity>) {
+        for writer in writers {
+            writer.wait();
+        }
+        self.wait_for(path, identity);
+    }
+
+    pub(super) fn end_close(&self, path: &Path, identity: Option<FileIdentity>) {
+        let mut state = self.state.lock();
+        let files = || state.closing.iter();
+        let at = files()
+            .position(|(its, same)| its == path && *same == identity)
+            // Of a client that closes what it has not been told to be there.
+            .or_else(|| files().position(|(its, _)| its == path));
+        if let Some(at) = at {
+            state.closing.swap_remove(at);
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until no file at a path is being closed.
-    pub(super) fn wait_for(&self, path: &Path) {
+    /// Waits until no file is being closed that was created at a path, or that is what has this identity.
+    pub(super) fn wait_for(&self, path: &Path, identity: Option<FileIdentity>) {
+        let is_it = |(its, same): &(PathBuf, Option<FileIdentity>)| {
+            its == path || same.is_some() && *same == identity
+        };
         let mut state = self.state.lock();
-        while state.closing.contains_key(path) {
+        while state.closing.iter().any(is_it) {
             state = self.changed.wait(state);
         }
     }
@@ -197,6 +244,39 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_is_closed_is_waited_for_by_all_of_its_names() {
+        let board = Board::new(None);
+        let (path, other) = (Path::new("/a/x.nc"), Path::new("/b/y.nc"));
+        let queue = |identity| {
+            let queue = Arc::new(Queue::new(Arc::new(Load::new())));
+            if let Some(identity) = identity {
+                queue.identify(identity);
+            }
+            queue
+        };
+        board.begin_close(path, &queue(Some((1, 7))));
+        board.begin_close(path, &queue(None));
+        // Neither the name nor the file.
+        board.wait_for(other, Some((1, 8)));
+        board.wait_for(other, None);
+        std::thread::scope(|scope| {
+            let spawn = |wait: Box<dyn FnOnce() + Send>| {
+                worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, wait).unwrap()
+            };
+            let board = &board;
+            let by_identity = spawn(Box::new(|| board.wait_for(other, Some((1, 7)))));
+            let by_name = spawn(Box::new(|| board.wait_for(path, Some((1, 8)))));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!by_identity.is_finished() && !by_name.is_finished());
+            board.end_close(path, Some((1, 7)));
+            by_identity.join().unwrap();
+            assert!(!by_name.is_finished(), "another file of that name is being closed");
+            board.end_close(path, None);
+            by_name.join().unwrap();
+        });
+    }
 
     #[test]
     fn servers_of_a_group_hear_who_will_not_come() {

@@ -15,10 +15,11 @@ use zonda_team::{Reduction, Step, Team, spread};
 
 use super::connection::{Connection, ServerLine};
 use super::extra_ranks;
+use super::memory_way::MemoryWay;
 use super::group::writes_alone;
 use super::spec::ServersSpec;
 use super::way::{Address, gone};
-use super::wire::{Creation, RankOf, What, is_served};
+use super::wire::{Creation, NamedFile, RankOf, What, identity_at, is_served};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
@@ -31,6 +32,15 @@ struct Connections {
     lost: HashSet<Vec<u8>>,
     /// Servers that have ended, and whose place no other one took while somebody waited for that.
     gone: HashSet<Address>,
+}
+
+impl Connections {
+    /// Those that this process has made, and not the one that it was forked from.
+    fn own(&self) -> Connections {
+        let own = self.known.iter().filter(|(_, connection)| connection.is_own());
+        let known = own.map(|(server, connection)| (server.clone(), Arc::clone(connection))).collect();
+        Connections { known, ..Connections::default() }
+    }
 }
 
 /// Connections of the process.
@@ -177,8 +187,14 @@ fn created(
     let connection = connection(server)?;
     let file = connection.new_file();
     let creation = Creation::new(&absolute, options, ranks);
-    connection.ask(file, What::Create(creation), &[])?;
+    let reply = connection.ask(file, What::Create(creation), &[])?;
     connection.note_path(absolute.as_os_str().as_bytes());
+    let same = identity_at(path).map(|(device, inode)| [device.to_le_bytes(), inode.to_le_bytes()].concat());
+    if matches!(server, Address::Socket(_)) && !reply.values.is_empty() && same.as_ref() != Some(&reply.values) {
+        connection.tell_close(file)?;
+        let why = "the I/O server has made another file of that name than this program sees: they have different mounts (containers)";
+        return Err(Error::answered(NcError::Io, Answer::System, why));
+    }
     Ok(Arc::new(ServerLine { connection, file }))
 }
 
@@ -260,7 +276,7 @@ pub fn finish() -> Result<()> {
     connections().into_iter().map(|connection| connection.settle(None)).fold(lost, Result::and)
 }
 
-/// Waits until servers have closed the file at a path that clients have closed: before it is opened.
+/// Waits until servers have closed the file at a path that clients have closed, by whatever name it was created: before it is opened.
 ///
 /// # Errors
 /// `NC_EIO`, once, where a server ended that had the file, and that may not have written it.
@@ -269,21 +285,29 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
 }
 
 /// The same before a file is created or opened at the path. Whether what was there is whole, as far as servers know.
+///
+/// All servers are asked, also those to which this process has handed nothing over: another process of the job may have closed the file.
 fn is_settled(path: &Path) -> Result<bool> {
-    let connections = connections();
-    if connections.is_empty() {
-        return Ok(true);
-    }
-    let path = absolute(path)?.as_os_str().as_bytes().to_vec();
-    for connection in connections {
-        match connection.settle(Some(&path)) {
-            Ok(()) => {}
-            Err(error) if connection.is_there() => return Err(error),
-            Err(_) => note_lost(&connection),
+    let Ok(Some(servers)) = servers() else { return Ok(true) };
+    let named = absolute(path)?.as_os_str().as_bytes().to_vec();
+    let file = NamedFile { path: named, identity: identity_at(path) };
+    let known: Connections = CONNECTIONS.lock().as_ref().map(Connections::own).unwrap_or_default();
+    for address in &servers.addresses {
+        match (known.known.get(address), address) {
+            (Some(connection), _) => match connection.settle(Some(&file)) {
+                Ok(()) => {}
+                Err(error) if connection.is_there() => return Err(error),
+                Err(_) => note_lost(connection),
+            },
+            (None, Address::Socket(socket)) => {
+                // One that has ended has no file of this process.
+                let _ = MemoryWay::settle(socket, &file);
+            }
+            (None, Address::Rank(_)) => connection(address)?.settle(Some(&file))?,
         }
     }
     let mut connections = CONNECTIONS.lock();
-    Ok(connections.as_mut().is_none_or(|connections| !connections.lost.remove(&path)))
+    Ok(connections.as_mut().is_none_or(|connections| !connections.lost.remove(&file.path)))
 }
 
 /// Takes note of the files of a server that has ended.

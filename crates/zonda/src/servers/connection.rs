@@ -15,7 +15,7 @@ use super::memory_way::MemoryWay;
 use super::message_way::MessageWay;
 use super::watch::word;
 use super::way::{Address, Came, Fill, Way, of_system, other_version};
-use super::wire::{self, FrameHead, Notice, Outcome, SentError, What};
+use super::wire::{self, FrameHead, NamedFile, Notice, Outcome, SentError, What};
 use crate::error::Result;
 use crate::tuning::{SERVER_NEXT_POLL, SERVER_NEXT_WAIT};
 
@@ -85,13 +85,13 @@ impl Connection {
         self.paths.lock().insert(path.to_vec());
     }
 
-    /// Waits until the server has closed the files that this process has closed: the one at a path, or all.
-    pub(super) fn settle(&self, path: Option<&[u8]>) -> Result<()> {
-        let (file, values) = (0, []);
-        self.ask(file, What::Settle { path: path.map(<[u8]>::to_vec) }, &values)?;
-        match path {
-            Some(path) => drop(self.paths.lock().remove(path)),
-            None => self.paths.lock().clear(),
+    /// Waits until the server has closed the files that clients have closed: one, or all.
+    pub(super) fn settle(&self, file: Option<&NamedFile>) -> Result<()> {
+        self.ask(0, What::Settle { file: file.cloned() }, &[])?;
+        let mut paths = self.paths.lock();
+        match file {
+            Some(file) => drop(paths.remove(&file.path)),
+            None => paths.clear(),
         }
         Ok(())
     }

@@ -39,6 +39,32 @@ fn begin_trace(socket: &Path) {
     zonda_trace::role(&name_of(socket));
 }
 
+/// Whether a client could not be taken in because the process or the system has too many open files, or no memory: that passes.
+fn is_shortage(error: &io::Error) -> bool {
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const ENOBUFS: i32 = 105;
+    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+}
+
+/// Clients that have to wait, or are sent away.
+#[derive(Debug, Default)]
+struct Shortage {
+    is_said: bool,
+}
+
+impl Shortage {
+    /// Says once why.
+    fn say(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.is_said, true) {
+            let text = "zonda iod: a client cannot be taken in now";
+            // Nobody may be there to read it.
+            let _ = writeln!(io::stderr().lock(), "{text}: {error}");
+        }
+    }
+}
+
 /// Serves the clients that come to a socket, which is made at `path`, until `is_over` and all of them are gone. Gives how many files are not
 /// whole; what is wrong with them was said on standard error.
 ///
@@ -71,13 +97,24 @@ pub fn serve(
         mesh.listen(&hearing)?;
     }
     let mut sessions = Vec::new();
+    let mut shortage = Shortage::default();
     ready();
     loop {
         // Who came before the end is served.
         let is_last = is_over.load(Ordering::Acquire);
-        while let Some(channel) =
-            listener.accept(if is_last { std::time::Duration::ZERO } else { SERVER_SLEEP })?
-        {
+        let within = if is_last { std::time::Duration::ZERO } else { SERVER_SLEEP };
+        loop {
+            let channel = match listener.accept(within) {
+                Ok(Some(channel)) => channel,
+                Ok(None) => break,
+                // Who came waits until another one has gone: those who are there keep what they have put.
+                Err(error) if is_shortage(&error) && !sessions.is_empty() => {
+                    shortage.say(&error);
+                    std::thread::sleep(SERVER_SLEEP);
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
             let board = Arc::clone(&board);
             let serve = move || {
                 if let Err(error) = session::serve(channel, &board) {
@@ -86,11 +123,12 @@ pub fn serve(
                     let _ = writeln!(io::stderr().lock(), "zonda iod: a client: {error}");
                 }
             };
-            sessions.push(worker::spawn(
-                String::from("zonda-client"),
-                Purpose::WriteBehind,
-                serve,
-            )?);
+            let name = String::from("zonda-client");
+            match worker::spawn(name, Purpose::WriteBehind, serve) {
+                Ok(session) => sessions.push(session),
+                // This one is sent away, and hears of it by the end of its channel.
+                Err(error) => shortage.say(&error),
+            }
         }
         sessions.retain(|session| !session.is_finished());
         if is_last && sessions.is_empty() {

@@ -145,7 +145,7 @@ impl Watcher {
             None => {
                 let channel = Channel::to_within(socket, within)?;
                 // Without memory: one that is no client.
-                let hello = Hello { version: wire::VERSION.to_owned(), pid: std::process::id() };
+                let hello = Hello::of_process(false);
                 channel.send(&wire::encode(&hello).map_err(io::Error::other)?, None)?;
                 self.asked.insert(channel)
             }
@@ -225,16 +225,24 @@ mod tests {
                 assert_eq!((look.pid, look.clients.len()), (std::process::id(), 0));
             }
             let other = Channel::to(&socket).unwrap();
-            let hello = Hello { version: String::from("0.0.0"), pid: std::process::id() };
+            let hello = Hello { version: String::from("0.0.0"), ..Hello::of_process(false) };
             other.send(&wire::encode(&hello).unwrap(), None).unwrap();
             let Ok(Happened::Message(bytes, _)) = other.wait(None, true) else { panic!("no word") };
             let welcome = wire::decode::<Notice>(&bytes);
             assert!(
                 matches!(welcome, Some(Notice::Welcome { refused: Some(why), .. }) if why.contains("0.0.0"))
             );
+            // One whose ring was lost on the way: what it gets is no look.
+            let other = Channel::to(&socket).unwrap();
+            other.send(&wire::encode(&Hello::of_process(true)).unwrap(), None).unwrap();
+            let Ok(Happened::Message(bytes, _)) = other.wait(None, true) else { panic!("no word") };
+            let welcome = wire::decode::<Notice>(&bytes);
+            assert!(
+                matches!(welcome, Some(Notice::Welcome { refused: Some(why), .. }) if why.contains("open files"))
+            );
             // One goes without a word, and one before the answer.
             drop(Channel::to(&socket).unwrap());
-            let hello = Hello { version: wire::VERSION.to_owned(), pid: std::process::id() };
+            let hello = Hello::of_process(false);
             Channel::to(&socket).unwrap().send(&wire::encode(&hello).unwrap(), None).unwrap();
             is_over.store(true, Ordering::Release);
             assert_eq!(serves.join().unwrap().unwrap(), 0, "no file is less whole for it");

@@ -13,7 +13,7 @@ use zonda_runtime::memory;
 use zonda_shared::{Channel, Frame, Happened, Ring};
 
 use super::way::{Came, Fill, Message, Way, gone, of_system, other_version};
-use super::wire::{self, Hello, Notice};
+use super::wire::{self, Hello, NamedFile, Notice};
 use crate::error::Result;
 use crate::tuning::{
     SERVER_HELLO_WAIT, SERVER_LEAST_RING_BYTES, SERVER_LOOK_INTERVAL, SERVER_RING_BYTES,
@@ -47,6 +47,26 @@ impl MemoryWay {
         MemoryWay::with_ring(path, ring_bytes())
     }
 
+    /// Waits until the server that listens at a path has closed what clients have closed of a file: for a process that has no other business there.
+    pub(super) fn settle(path: &Path, file: &NamedFile) -> Result<()> {
+        let channel = Channel::to(path).map_err(|error| of_system(&error))?;
+        let hello = Hello { settles: Some(file.clone()), ..Hello::of_process(false) };
+        channel.send(&wire::encode(&hello)?, None).map_err(|error| of_system(&error))?;
+        loop {
+            match channel.wait(None, true).map_err(|error| of_system(&error))? {
+                Happened::Ended => return Err(gone()),
+                Happened::Message(bytes, _) => match wire::decode(&bytes) {
+                    Some(Notice::Welcome { refused: None, .. }) => {}
+                    Some(Notice::Welcome { refused: Some(why), .. }) => {
+                        return Err(Error::answered(NcError::Io, Answer::Request, why));
+                    }
+                    Some(Notice::Reply { outcome, .. }) => return outcome.reply().map(drop),
+                    _ => return Err(other_version()),
+                },
+            }
+        }
+    }
+
     /// The same for who passes frames of others on, which may be of so many bytes.
     pub(super) fn for_frames(path: &Path, most_bytes: usize) -> Result<MemoryWay> {
         // A frame of half a ring fits at any time.
@@ -59,8 +79,7 @@ impl MemoryWay {
     fn with_ring(path: &Path, ring_bytes: usize) -> Result<MemoryWay> {
         let channel = Channel::to(path).map_err(|error| of_system(&error))?;
         let ring = Ring::new(ring_bytes).map_err(|error| of_system(&error))?;
-        let hello =
-            wire::encode(&Hello { version: wire::VERSION.to_owned(), pid: std::process::id() })?;
+        let hello = wire::encode(&Hello::of_process(true))?;
         channel.send(&hello, Some(ring.fd())).map_err(|error| of_system(&error))?;
         let answer = channel.take_within(SERVER_HELLO_WAIT).map_err(|error| of_system(&error))?;
         let Some(Happened::Message(bytes, _)) = answer else { return Err(gone()) };

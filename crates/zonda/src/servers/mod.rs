@@ -13,6 +13,7 @@ mod members;
 mod memory_way;
 mod message_way;
 mod post_office;
+mod progress;
 mod queue;
 mod reading;
 mod room;

@@ -1,14 +1,14 @@
 //! Calls of one client about one file that wait in the server.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use zonda_runtime::lock::{Condvar, Mutex, Rank};
 
 use super::buffers::Bytes;
 use super::gate::Gate;
-use super::wire::{SentError, What};
+use super::wire::{FileIdentity, SentError, What};
 use crate::tuning::SERVER_CALL_BYTES;
 
 /// A call that waits.
@@ -39,8 +39,9 @@ pub(super) struct Queue {
     load: Arc<Load>,
     /// The client has closed the file.
     is_closing: AtomicBool,
-    /// Its device is full, and a call is made again and again.
-    is_full: AtomicBool,
+    share: QueueShare,
+    /// Which file it is, whatever its names are by now; set before the client knows that it was created.
+    identity: OnceLock<FileIdentity>,
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +55,14 @@ struct State {
     why: Option<SentError>,
 }
 
+/// What a queue has of the load. It is changed under the lock of the load.
+#[derive(Debug, Default)]
+struct QueueShare {
+    bytes: AtomicUsize,
+    /// The device of its file is full, and a call is made again and again.
+    is_full: AtomicBool,
+}
+
 /// What waits of one client.
 #[derive(Debug)]
 pub(super) struct Load {
@@ -64,12 +73,12 @@ pub(super) struct Load {
 #[derive(Debug, Default)]
 struct LoadState {
     bytes: usize,
+    /// Those of them that wait for devices that are full.
+    full_bytes: usize,
     /// Files that the client has closed and that are not closed here yet.
     n_closing: usize,
     /// Threads of the client that wait for this server.
     n_waiting: usize,
-    /// Files whose device is full.
-    n_full: usize,
 }
 
 impl Load {
@@ -82,19 +91,29 @@ impl Load {
         self.state.lock().bytes
     }
 
-    /// Waits until less than so many bytes wait, or a device is full: then nobody knows how long that takes.
+    /// Waits until less than so many bytes wait. Those for devices that are full do not count: nobody knows how long that takes.
     pub(super) fn wait_below(&self, most: usize) {
         let waiting = zonda_trace::start();
-        if self.wait_until(|state| state.bytes < most || state.n_full > 0) {
+        if self.wait_until(|state| state.bytes.saturating_sub(state.full_bytes) < most) {
             let kind = zonda_trace::EventKind::QueueBlocked;
             zonda_trace::span_since(waiting, kind, zonda_trace::Args::default);
         }
     }
 
-    fn note_full(&self, is_full: bool) {
+    fn note_full(&self, share: &QueueShare, is_full: bool) {
         let mut state = self.state.lock();
-        state.n_full = if is_full { state.n_full + 1 } else { state.n_full.saturating_sub(1) };
-        self.less.notify_all();
+        if share.is_full.swap(is_full, Ordering::AcqRel) != is_full {
+            let bytes = share.bytes.load(Ordering::Relaxed);
+            state.full_bytes = match is_full {
+                true => state.full_bytes.saturating_add(bytes),
+                false => state.full_bytes.saturating_sub(bytes),
+            };
+            self.less.notify_all();
+        }
+    }
+
+    fn full_bytes(&self) -> usize {
+        self.state.lock().full_bytes
     }
 
     /// Whether the client waits for this server.
@@ -147,13 +166,22 @@ impl Load {
         self.less.notify_all();
     }
 
-    fn add(&self, n: usize) {
-        self.state.lock().bytes += n;
+    fn add(&self, share: &QueueShare, n: usize) {
+        let mut state = self.state.lock();
+        state.bytes += n;
+        share.bytes.fetch_add(n, Ordering::Relaxed);
+        if share.is_full.load(Ordering::Relaxed) {
+            state.full_bytes += n;
+        }
     }
 
-    fn take(&self, n: usize) {
+    fn take(&self, share: &QueueShare, n: usize) {
         let mut state = self.state.lock();
         state.bytes = state.bytes.saturating_sub(n);
+        share.bytes.fetch_sub(n, Ordering::Relaxed);
+        if share.is_full.load(Ordering::Relaxed) {
+            state.full_bytes = state.full_bytes.saturating_sub(n);
+        }
         self.less.notify_all();
     }
 }
@@ -166,8 +194,18 @@ impl Queue {
             changed: Condvar::new(),
             load,
             is_closing: AtomicBool::new(false),
-            is_full: AtomicBool::new(false),
+            share: QueueShare::default(),
+            identity: OnceLock::new(),
         }
+    }
+
+    /// Notes which file it is.
+    pub(super) fn identify(&self, identity: FileIdentity) {
+        self.identity.get_or_init(|| identity);
+    }
+
+    pub(super) fn identity(&self) -> Option<FileIdentity> {
+        self.identity.get().copied()
     }
 
     /// Adds a call; gives it back where none are carried out any more.
@@ -176,7 +214,7 @@ impl Queue {
         if state.is_over {
             return Some(call);
         }
-        self.load.add(call.memory_bytes());
+        self.load.add(&self.share, call.memory_bytes());
         if call.is_asked {
             self.load.begin_wait();
         }
@@ -203,14 +241,14 @@ impl Queue {
 
     /// Notes whether the device of the file is full.
     pub(super) fn set_full(&self, is_full: bool) {
-        if self.is_full.swap(is_full, Ordering::AcqRel) != is_full {
-            self.load.note_full(is_full);
+        if self.share.is_full.load(Ordering::Acquire) != is_full {
+            self.load.note_full(&self.share, is_full);
         }
     }
 
     /// Whether values of a further put can not be kept: the device is full, and so is the memory for what waits for it.
     pub(super) fn is_overfull(&self, most: usize) -> bool {
-        self.is_full.load(Ordering::Acquire) && self.load.bytes() >= most
+        self.share.is_full.load(Ordering::Acquire) && self.load.full_bytes() >= most
     }
 
     /// The client has closed the file, which is so here when the queue has come to that. Whether that is new.
@@ -270,9 +308,49 @@ impl Queue {
 
     /// What a call that is over took.
     pub(super) fn done(&self, call: &Waiting) {
-        self.load.take(call.memory_bytes());
+        self.load.take(&self.share, call.memory_bytes());
         if call.is_asked {
             self.load.end_wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda_runtime::worker::{self, Purpose};
+    use zonda_served::Call;
+
+    use super::*;
+
+    fn waiting(n_bytes: usize) -> Waiting {
+        let what = What::Call(Call::Sync.into());
+        Waiting { what, values: vec![0; n_bytes].into(), is_asked: false, number: None, taken: 0 }
+    }
+
+    #[test]
+    fn a_full_device_leaves_the_bound_of_other_files() {
+        let load = Arc::new(Load::new());
+        let [full, other] = [(); 2].map(|()| Queue::new(Arc::clone(&load)));
+        assert!(full.push(waiting(1000)).is_none());
+        full.set_full(true);
+        assert!(full.push(waiting(1000)).is_none());
+        assert!(full.is_overfull(2000) && !full.is_overfull(9000));
+        // What waits for the full device holds nobody up.
+        load.wait_below(1000);
+        assert!(other.push(waiting(1000)).is_none());
+        assert!(!other.is_overfull(1));
+        std::thread::scope(|scope| {
+            let wait = || load.wait_below(1000);
+            let waits = worker::spawn_scoped(scope, String::new(), Purpose::WriteBehind, wait);
+            let waits = waits.unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!waits.is_finished(), "the other file has as much waiting as it may");
+            other.done(&other.next(None).unwrap());
+            waits.join().unwrap();
+        });
+        full.set_full(false);
+        assert!(load.bytes() >= 2000 && load.full_bytes() == 0 && !full.is_overfull(1));
+        drop(full.end_work());
+        load.wait_below(1);
     }
 }

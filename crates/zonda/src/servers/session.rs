@@ -1,8 +1,10 @@
 //! What a server does for one client.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +20,14 @@ use super::board::Board;
 use super::buffers::{Buffers, Bytes};
 use super::connection::notice_of;
 use super::look;
+use super::progress::Progress;
 use super::queue::{Load, Queue, Waiting};
 use super::reading::SessionReads;
 use super::team::Team;
 use super::watch::{ClientWatch, FileWatch};
-use super::wire::{self, Creation, FrameHead, Hello, Notice, Outcome, RankOf, SentError, What};
+use super::wire::{
+    self, Creation, FrameHead, Hello, NamedFile, Notice, Outcome, RankOf, SentError, What,
+};
 use super::work::FileWork;
 use crate::error::Result;
 use crate::tuning::{
@@ -101,6 +106,7 @@ struct Session {
     board: Arc<Board>,
     load: Arc<Load>,
     watch: Arc<ClientWatch>,
+    progress: Arc<Progress>,
     buffers: Arc<Buffers>,
     files: HashMap<u64, ClientFile>,
     /// Values of which more come.
@@ -124,7 +130,8 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     let hello: Option<Hello> = wire::decode(&bytes);
     let version = wire::VERSION.to_owned();
     let refused = match &hello {
-        Some(hello) if hello.version == version => None,
+        Some(hello) if hello.version == version => (hello.brings_ring && memory.is_none())
+            .then(|| String::from("the I/O server may have no more open files (ulimit -n)")),
         Some(hello) => Some(format!(
             "the I/O server is of version {version}, and the program's library of version {}: use zonda run of the same installation",
             hello.version
@@ -138,22 +145,33 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
     if is_refused || !is_there {
         return Ok(());
     }
+    if let Some(file) = hello.as_ref().and_then(|hello| hello.settles.clone()) {
+        let path = PathBuf::from(OsString::from_vec(file.path));
+        board.settle(&board.writers(&path, file.identity), &path, file.identity);
+        let (bytes, _) = notice_of(Outcome::of(Ok(Reply::default()))).map_err(io::Error::other)?;
+        // It may have gone.
+        let _ = channel.send(&bytes, None);
+        return Ok(());
+    }
     let Some(memory) = memory else {
         // One that has no calls to hand over.
         look::show(&channel, board);
         return Ok(());
     };
     let mut reader = RingReader::of(memory)?;
-    let pid = hello.map_or(0, |hello| hello.pid);
-    let process = Process::find(pid);
+    let (pid, numbers) = hello.map_or((0, None), |hello| (hello.pid, hello.numbers));
+    // In a container a process has another number than here; then the end of the channel tells its end.
+    let process = if numbers == wire::own_numbers() { Process::find(pid) } else { None };
     let client = Arc::new(Client { channel, process, news: reader.news()? });
     let load = Arc::new(Load::new());
     board.count(&load);
+    let progress = Progress::new(reader.news()?);
     let mut session = Session {
         client,
         board: Arc::clone(board),
         watch: board.watch.client(pid, &load),
         load,
+        progress,
         buffers: Buffers::new(SERVER_SPARE_BYTES),
         files: HashMap::new(),
         pieces: HashMap::new(),
@@ -161,7 +179,10 @@ pub(super) fn serve(channel: Channel, board: &Arc<Board>) -> io::Result<()> {
         threads: Vec::new(),
     };
     N_CLIENTS.fetch_add(1, Ordering::Relaxed);
+    let progress = Arc::clone(&session.progress);
     let done = session.take_all(&mut reader);
+    // Of a damaged ring no more is taken.
+    progress.end();
     session.end();
     N_CLIENTS.fetch_sub(1, Ordering::Relaxed);
     done
@@ -194,6 +215,7 @@ impl Session {
                 let (head, values_at) =
                     wire::frame(&bytes).ok_or_else(|| damaged("a call that is none"))?;
                 self.take(head, bytes.without_first(values_at))?;
+                self.progress.note(reader.taken());
                 continue;
             }
             n_idle += 1;
@@ -229,14 +251,9 @@ impl Session {
             What::Call(told) if self.reads.has(file) => {
                 self.reads.call(file, &told, &self.board.readings, &self.client);
             }
-            What::Settle { path } => {
-                let path = path.map(|path| {
-                    PathBuf::from(
-                        <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
-                    )
-                });
-                match path {
-                    Some(path) => self.load.while_waiting(|| self.board.wait_for(&path)),
+            What::Settle { file } => {
+                match file {
+                    Some(file) => return self.settle(file),
                     None => self.load.wait_closed(),
                 }
                 self.client.reply(Ok(Reply::default()));
@@ -263,9 +280,9 @@ impl Session {
                 };
                 let is_last = matches!(&what, What::Call(told) if matches!(told.call, Call::Close | Call::Abort));
                 if is_last {
-                    self.board.begin_close(&to.path);
+                    self.board.begin_close(&to.path, &to.queue);
                     if !to.queue.begin_close() {
-                        self.board.end_close(&to.path);
+                        self.board.end_close(&to.path, to.queue.identity());
                     }
                 }
                 let taken = to.watch.take(&what, values.len());
@@ -281,12 +298,31 @@ impl Session {
                     self.client.refuse(file, &call, None);
                     // The thread of a file that is over closes it no more.
                     if is_last && to.queue.end_close() {
-                        self.board.end_close(&to.path);
+                        self.board.end_close(&to.path, to.queue.identity());
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Answers when what clients have closed of a file is closed.
+    fn settle(&mut self, file: NamedFile) -> io::Result<()> {
+        let (path, identity) = (PathBuf::from(OsString::from_vec(file.path)), file.identity);
+        let mut writers = self.board.writers(&path, identity);
+        // What this client told before was taken.
+        writers.retain(|writer| !Arc::ptr_eq(writer, &self.progress));
+        if writers.is_empty() {
+            self.load.while_waiting(|| self.board.wait_for(&path, identity));
+            self.client.reply(Ok(Reply::default()));
+            return Ok(());
+        }
+        // Others may wait for what this client tells meanwhile.
+        let (board, load, client) = (Arc::clone(&self.board), Arc::clone(&self.load), Arc::clone(&self.client));
+        self.start(move || {
+            load.while_waiting(|| board.settle(&writers, &path, identity));
+            client.reply(Ok(Reply::default()));
+        })
     }
 
     /// Leaves out the values of a put that was told, since there is no memory for them: those before wait for room on the device. Ranks take part in it all the
@@ -313,6 +349,7 @@ impl Session {
         let queue = Arc::new(Queue::new(Arc::clone(&self.load)));
         let (path, is_classic) = (creation.path(), !options.format.is_hdf5());
         let ranks = creation.ranks;
+        self.board.open(&path, &queue, &self.progress);
         let watch = self.board.watch.file(&self.watch, &path, ranks);
         let work = FileWork {
             file,

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -16,13 +17,31 @@ use crate::error::Result;
 use crate::open::CreateOptions;
 
 /// Client and server are of one build.
-pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 2");
+pub(super) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " protocol 4");
 
 /// What a client says first. The ring comes with it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) version: String,
     pub(super) pid: u32,
+    /// Where it has that number: processes in containers have others than outside.
+    pub(super) numbers: Option<FileIdentity>,
+    /// Whether a ring comes with it: the system drops it where the server may have no more open files.
+    pub(super) brings_ring: bool,
+    /// The file that this process is going to open, which wants to know nothing else: the server answers when it has closed what clients have closed before.
+    pub(super) settles: Option<NamedFile>,
+}
+
+/// The numbers of processes that this one sees.
+pub(super) fn own_numbers() -> Option<FileIdentity> {
+    identity_at(Path::new("/proc/self/ns/pid"))
+}
+
+impl Hello {
+    /// That of this process.
+    pub(super) fn of_process(brings_ring: bool) -> Hello {
+        Hello { version: VERSION.to_owned(), pid: std::process::id(), numbers: own_numbers(), brings_ring, settles: None }
+    }
 }
 
 /// What a server says over the socket.
@@ -101,12 +120,28 @@ pub(super) enum What {
     /// Opens a file for reading; gets and the last call come as [`What::Call`].
     Read(Box<ReadOpening>),
     Call(Told),
-    /// Is answered when no file at this path, or at any, is being written: see [`settle`](super::settle).
+    /// Is answered when no such file, or none at all, is being written: see [`settle`](super::settle).
     Settle {
-        path: Option<Vec<u8>>,
+        file: Option<NamedFile>,
     },
     /// Is answered with the bytes that wait, as the first length of the shape.
     Load,
+}
+
+/// Device and inode of a file: the same by all of its names.
+pub(super) type FileIdentity = (u64, u64);
+
+/// Which file is at a path, links followed; `None` where none can be found there.
+pub(super) fn identity_at(path: &Path) -> Option<FileIdentity> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+/// A file that somebody waits for: what is written by that name, and what the name leads to. It may have been created by another name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NamedFile {
+    pub(super) path: Vec<u8>,
+    pub(super) identity: Option<FileIdentity>,
 }
 
 /// A file that is created.

@@ -17,7 +17,7 @@ use super::queue::{Queue, Waiting};
 use super::room::{Attempt, Room};
 use super::session::Client;
 use super::watch::FileWatch;
-use super::wire::What;
+use super::wire::{What, identity_at};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::open::CreateOptions;
@@ -43,7 +43,10 @@ impl FileWork {
         self.watch.enter();
         match whole(|| self.create(rank.map(|(team, _)| team))) {
             Ok(dataset) => {
-                self.client.reply(Ok(Reply::default()));
+                // Which file it is: the client may see another one at that path, in a container.
+                let words = self.queue.identity().map_or(Vec::new(), |(device, inode)| vec![device, inode]);
+                let values = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                self.client.reply(Ok(Reply { values, ..Reply::default() }));
                 self.carry_out(&dataset, rank);
             }
             Err(error) => self.client.reply(Err(error)),
@@ -62,7 +65,7 @@ impl FileWork {
         }
         self.watch.end();
         if self.queue.end_close() {
-            self.board.end_close(&self.path);
+            self.board.end_close(&self.path, self.queue.identity());
         }
     }
 
@@ -76,6 +79,9 @@ impl FileWork {
     fn create(&self, team: Option<&threads::Threads>) -> Result<Dataset> {
         let is_new = std::fs::metadata(&self.path).is_err();
         let created = self.create_file(team)?;
+        if let Some(identity) = identity_at(&self.path) {
+            self.queue.identify(identity);
+        }
         // A file that was there keeps its mode. Of several ranks each sees whether it was, or one that has just made it.
         if let Some(umask) = self.umask.filter(|_| is_new) {
             let mode = std::fs::Permissions::from_mode(0o666 & !umask);

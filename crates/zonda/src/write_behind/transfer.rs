@@ -8,6 +8,7 @@ use super::accept::AcceptablePut;
 use super::queued_file::QueuedFile;
 use super::{OrdinaryPut, WriteQueue};
 use crate::error::{Error, Result};
+use crate::failed_get;
 use crate::open_file::{ExclusiveGuard, OpenFile, SharedGuard, writer};
 
 impl QueuedFile {
@@ -76,7 +77,8 @@ impl QueuedFile {
         if self.queue().is_none() && self.file.capabilities.define_mode == DefineMode::Needed {
             let file = self.file.read()?;
             let mut get = Transfer::new(Access { var, slab: slab(file.rank(var)), mem });
-            return file.get_now(&mut get, Destination::plain(bytes));
+            let room = Destination::plain(bytes);
+            return self.file.get(&**file, &mut get, room, |get, room| file.get_now(get, room));
         }
         let mut begun = self.get_from(var)?;
         let mut get = Transfer::new(Access { var, slab: slab(begun.rank()), mem });
@@ -297,7 +299,9 @@ impl QueuedGet<'_> {
             && get.of().var == self.var
             && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
-            return file.get_now(get, Destination::plain(bytes));
+            let room = Destination::plain(bytes);
+            let open = &self.queued_file.file;
+            return open.get(&***file, get, room, |get, room| file.get_now(get, room));
         }
         self.check(get)?;
         self.read(get, Destination::plain(bytes))
@@ -326,11 +330,15 @@ impl QueuedGet<'_> {
         room: Destination<'_>,
     ) -> Result<Converted> {
         let GetSource::File(Some(file)) = &self.from else { return Err(is_over()) };
+        let open = &self.queued_file.file;
+        let once = |room: Destination<'_>| {
+            open.get(&***file, &mut &*get, room, |get, room| file.get(get, room))
+        };
         if room.place.is_some() {
             // Strings that were placed are with the caller already, so the get cannot be tried again.
-            return file.get(get, room);
+            return once(room);
         }
-        match file.get(get, Destination::plain(&mut *room.bytes)) {
+        match once(Destination::plain(&mut *room.bytes)) {
             Err(error) => self.read_again(error, get, room.bytes),
             got => got,
         }
@@ -358,6 +366,11 @@ impl QueuedGet<'_> {
                 Ok(converted) => return Ok(converted),
                 Err(other) => error = other,
             }
+        }
+        if file.is_remote()
+            && let Ok(shared) = file.read()
+        {
+            failed_get::overwrite(&**shared, get, bytes);
         }
         Err(error)
     }

@@ -8,6 +8,7 @@ mod xml;
 use std::io::Read;
 use std::sync::Arc;
 
+use zonda_runtime::Settled;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::RemoteFailure;
 
@@ -32,8 +33,10 @@ const MOST_PAGES: usize = 20_000;
 
 /// The objects of one bucket. Keys are what they are called, without anything escaped.
 pub struct S3Objects {
-    /// Where the bucket is, as far as one knows; another place where its server names another region.
-    place: Mutex<Arc<Place>>,
+    /// Where the bucket is, as URL and settings say.
+    told: Arc<Place>,
+    /// Where it was found, as its server said. Neither is waited for: a forked child has both as they were.
+    found: Settled<Arc<Place>>,
     /// How messages begin the name of an object.
     shown_root: String,
 }
@@ -91,7 +94,11 @@ impl S3Objects {
         let signer = Signer { credentials: aws.credentials, region: address.region.clone() };
         let client = Client::new(address.server.clone(), settings);
         let place = Place { address, client, signer };
-        Ok((S3Objects { place: Mutex::ranked(Rank::Servers, Arc::new(place)), shown_root }, key))
+        Ok((S3Objects { told: Arc::new(place), found: Settled::new(), shown_root }, key))
+    }
+
+    fn place(&self) -> Arc<Place> {
+        Arc::clone(self.found.get().unwrap_or(&self.told))
     }
 
     /// Does something where the bucket is; a second time where its server says that it is in another region.
@@ -99,7 +106,7 @@ impl S3Objects {
         &self,
         mut run: impl FnMut(&Place, &Moved) -> Result<T, RemoteError>,
     ) -> Result<T, RemoteError> {
-        let place = Arc::clone(&self.place.lock());
+        let place = self.place();
         let moved = Moved::default();
         let result = run(&place, &moved);
         let region = moved.0.into_inner();
@@ -119,7 +126,7 @@ impl S3Objects {
         });
         let result = run(&place, &Moved::default());
         if result.is_ok() {
-            *self.place.lock() = place;
+            self.found.settle(place);
         }
         result
     }
@@ -184,7 +191,7 @@ impl Place {
         most: u64,
     ) -> Result<(Answered, String), RemoteError> {
         let len = request.body.map_or(0, |body| body.len() as u64);
-        self.client.repeat(shown, len.max(most.min(1 << 20)), |attempt| {
+        self.client.persist(shown, len.max(most.min(1 << 20)), |attempt| {
             let mut answer = self.client.exchange(attempt, request, &self.signer)?;
             if !statuses.contains(&answer.status) {
                 return Err(moved.refuse(answer));
@@ -258,8 +265,7 @@ impl Objects for S3Objects {
     }
 
     fn parallel(&self) -> usize {
-        let place = Arc::clone(&self.place.lock());
-        place.client.parallel()
+        self.place().client.parallel()
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<ListedObject>, RemoteError> {

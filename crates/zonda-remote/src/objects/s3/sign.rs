@@ -152,6 +152,51 @@ mod tests {
         assert_ne!(signature(&list, &keys(Some("token"))), signature(&list, &keys(None)));
     }
 
+    /// Keys, queries and bodies with everything that is escaped, as botocore signs them.
+    #[test]
+    fn signatures_are_those_of_botocore() {
+        let server = ServerName::new(true, "h.org", Some(8443));
+        let cases = [
+            (
+                "GET",
+                "/bucket/dir/b%20c%2B%C3%A4.nc",
+                None,
+                None,
+                None,
+                "e622e860927496a4c733db8af2fdef68ad54e8e590d852273b97594fe71fd42e",
+            ),
+            (
+                "PUT",
+                "/bucket/a%3D%26.nc",
+                Some("partNumber=2&uploadId=id%2F1%3D"),
+                Some(&b"hello"[..]),
+                Some("token"),
+                "5190cdc31e1bd1083b54806e429ee374c9582b9ce6a81786fe6afa9ad7c91eae",
+            ),
+            (
+                "GET",
+                "/bucket",
+                Some(
+                    "continuation-token=n%2F%3D%2B&encoding-type=url&list-type=2&prefix=a%2Fb%20c",
+                ),
+                None,
+                None,
+                "6c976af7384dc8590650ce158e82308dfa06d3a0fc8f0f6d5272f2264722763d",
+            ),
+        ];
+        for (method, path, query, body, token, expected) in cases {
+            let target = Target {
+                server: server.clone(),
+                path: path.into(),
+                query: query.map(ToOwned::to_owned),
+            };
+            let request = Request { method, target, headers: Vec::new(), body };
+            let headers = signed(&keys(token), "here-1", &request, "20130524T000000Z");
+            let text = &headers.last().unwrap().1;
+            assert!(text.ends_with(expected), "{method} {path}: {text}");
+        }
+    }
+
     #[test]
     fn times_and_names_are_written_as_signatures_want_them() {
         assert_eq!(stamp(1_369_353_600), "20130524T000000Z");

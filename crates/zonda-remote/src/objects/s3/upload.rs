@@ -46,7 +46,7 @@ pub(super) fn put_from(
             })?;
             Ok(id)
         })
-        .map(|id| (id, Arc::clone(&objects.place.lock())))?;
+        .map(|id| (id, objects.place()))?;
     let upload = Upload { place: &place, shown: &shown, key, id };
     let done = upload.send(len, source).and_then(|tags| upload.complete(&tags));
     if done.is_err() {
@@ -126,7 +126,7 @@ impl Upload<'_> {
         let query = format!("uploadId={}", encoded(&self.id, false));
         let (_, text) = self.ask("POST", query, Some(body.as_bytes()), &[200])?;
         // The status comes before the work is done: what it came to is in the body.
-        if text.contains("<CompleteMultipartUploadResult") {
+        if xml::is_completion(&text) {
             return Ok(());
         }
         let (code, _) = xml::error(&text);

@@ -63,6 +63,13 @@ pub(super) fn upload_id(text: &str) -> Option<String> {
     text_of(document.root_element(), "UploadId").filter(|id| !id.is_empty()).map(ToOwned::to_owned)
 }
 
+/// Whether the parts of an upload have become an object. Servers call the answer `…Result` and `…Response`.
+pub(super) fn is_completion(text: &str) -> bool {
+    parse(text).is_some_and(|document| {
+        document.root_element().tag_name().name().starts_with("CompleteMultipartUpload")
+    })
+}
+
 /// What an error is called, and the region that it names. Nothing else of it is repeated: it has keys and signatures.
 pub(super) fn error(text: &str) -> (Option<String>, Option<String>) {
     let Some(document) = parse(text) else { return (None, None) };
@@ -121,6 +128,11 @@ mod tests {
         assert_eq!(
             error("<!DOCTYPE x [<!ENTITY a \"b\">]><Error><Code>&a;</Code></Error>"),
             (None, None)
+        );
+        assert!(is_completion("<CompleteMultipartUploadResponse xmlns=\"x\"/>"));
+        assert!(
+            !is_completion("<Error><Code>CompleteMultipartUploadResult</Code></Error>")
+                && !is_completion("")
         );
         assert_eq!(upload_id("<R><UploadId>u</UploadId></R>").as_deref(), Some("u"));
     }

@@ -1,0 +1,108 @@
+//! What a get leaves in the caller's memory when it fails in the middle.
+//!
+//! A file on a disk that cannot be read is a rare event. A server that sends something else than it said is none, and a program that does not
+//! look at codes must not go on with values that nobody vouches for. So of a remote file the memory of a get that failed is all fill values.
+
+use zonda_format::{Access, AttAccess, Destination, Dispatch, Meta, Transfer, VarRef};
+use zonda_model::{ExtType, MemType, default_fill};
+
+use crate::data::shorter;
+use crate::error::Result;
+use crate::open_file::OpenFile;
+
+impl OpenFile {
+    /// A get of `file` into memory of the caller: what it gives, and fill values in all of the memory where a get of a remote file failed.
+    #[inline(always)]
+    pub(crate) fn get<'a, T>(
+        &self,
+        file: &dyn Dispatch,
+        transfer: &mut T,
+        room: Destination<'_>,
+        get: impl FnOnce(&mut T, Destination<'_>) -> Result<zonda_convert::Converted>,
+    ) -> Result<zonda_convert::Converted>
+    where
+        T: std::borrow::Borrow<Transfer<Access<'a>>>,
+    {
+        let Destination { bytes, place } = room;
+        let place = shorter(place);
+        let got = get(transfer, Destination { bytes: &mut *bytes, place });
+        if got.is_err() && self.is_remote() {
+            overwrite(file, (*transfer).borrow(), bytes);
+        }
+        got
+    }
+}
+
+/// Overwrites what a get that failed may have placed. Where its arguments were refused, it has placed nothing.
+#[cold]
+pub(crate) fn overwrite(file: &dyn Dispatch, get: &Transfer<Access<'_>>, bytes: &mut [u8]) {
+    let Access { var: VarRef { group, var }, mem, .. } = *get.of();
+    if get.n_bytes != bytes.len() {
+        // Both steps were one call, which does not say how far it came.
+        let mut again = Transfer::new(*get.of());
+        if file.check_get(&mut again).is_err() || again.n_bytes != bytes.len() {
+            return;
+        }
+    }
+    let own = || Meta::of(file, group).and_then(|meta| Ok(meta.var(var)?.ty())).ok().flatten();
+    fill(mem.or_else(|| own().map(ExtType::natural_mem)), bytes);
+}
+
+/// As [`overwrite`], for values of an attribute.
+#[cold]
+pub(crate) fn overwrite_att(file: &dyn Dispatch, get: &Transfer<AttAccess<'_>>, bytes: &mut [u8]) {
+    let AttAccess { owner: VarRef { group, var }, name, mem } = *get.of();
+    if get.n_bytes != bytes.len() {
+        return;
+    }
+    let own = || Meta::of(file, group).and_then(|meta| Ok(meta.find_att(var, name)?.1.ty()));
+    fill(mem.or_else(|| own().ok().flatten().map(ExtType::natural_mem)), bytes);
+}
+
+/// Makes all elements fill values: those of the type in memory; zeros of what is neither a number nor text, so that strings are null.
+fn fill(mem: Option<MemType>, bytes: &mut [u8]) {
+    let Some(mem) = mem else { return bytes.fill(0) };
+    let element = default_fill(ext_type(mem));
+    for to in bytes.chunks_mut(mem.size()) {
+        to.copy_from_slice(&element[..to.len()]);
+    }
+}
+
+/// The type in files whose natural type in memory this is.
+fn ext_type(mem: MemType) -> ExtType {
+    match mem {
+        MemType::Text => ExtType::Char,
+        MemType::I8 => ExtType::Byte,
+        MemType::U8 => ExtType::UByte,
+        MemType::I16 => ExtType::Short,
+        MemType::U16 => ExtType::UShort,
+        MemType::I32 => ExtType::Int,
+        MemType::U32 => ExtType::UInt,
+        MemType::I64 => ExtType::Int64,
+        MemType::U64 => ExtType::UInt64,
+        MemType::F32 => ExtType::Float,
+        MemType::F64 => ExtType::Double,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fill_values_are_those_of_the_type_in_memory() {
+        for mem in MemType::ALL {
+            assert_eq!(ext_type(mem).natural_mem(), mem);
+            let mut bytes = vec![1; 3 * mem.size()];
+            fill(Some(mem), &mut bytes);
+            assert!(
+                bytes
+                    .chunks(mem.size())
+                    .all(|one| one == &default_fill(ext_type(mem))[..mem.size()])
+            );
+        }
+        let mut bytes = [1; 16];
+        fill(None, &mut bytes);
+        assert_eq!(bytes, [0; 16]);
+    }
+}
