@@ -58,7 +58,7 @@ fn file(format: Format) -> Vec<u8> {
     file.enddef(zonda::Reserve::Default).unwrap();
     let values: Vec<u8> = (0..N as i32).flat_map(i32::to_ne_bytes).collect();
     let all = Hyperslab { start: &[0], count: &[N], stride: None };
-    file.put(v, &all, Some(MemType::I32), &values).unwrap();
+    assert_eq!(file.put(v, &all, Some(MemType::I32), &values).unwrap().out_of_range, 0);
     file.close().unwrap();
     std::fs::read(path).unwrap()
 }
@@ -77,7 +77,8 @@ fn each_rank_reads_its_part_of_a_file_on_a_server() {
             let (each, rank) = (N / 3, team.rank());
             let mut out = vec![0; each * 4];
             let part = Hyperslab { start: &[rank * each], count: &[each], stride: None };
-            opened.get(v, &part, Some(MemType::I32), &mut out).unwrap();
+            let got = opened.get(v, &part, Some(MemType::I32), &mut out).unwrap();
+            assert_eq!(got.out_of_range, 0);
             let wanted: Vec<u8> = ((rank * each) as i32..).take(each).flat_map(i32::to_ne_bytes).collect();
             assert!(out == wanted, "{format:?}, rank {rank}");
             opened.close().unwrap();
