@@ -64,12 +64,16 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, String> {
 /// What can be read of no answer, whatever its status.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), String> {
     for value in headers.get_all("content-encoding") {
-        let text = value.to_str().unwrap_or("something unreadable").trim();
-        if !text.is_empty() && !text.eq_ignore_ascii_case("identity") {
-            return Err(format!(
-                "the server encoded the body ({}), which nobody asked for",
-                excerpt(text)
-            ));
+        let text = value.to_str().unwrap_or("something unreadable");
+        for name in text.split(',').map(str::trim) {
+            // `aws-chunked` is of how an object came to S3, which some servers keep with it.
+            if !["", "identity", "aws-chunked"].iter().any(|known| name.eq_ignore_ascii_case(known))
+            {
+                return Err(format!(
+                    "the server encoded the body ({}), which nobody asked for",
+                    excerpt(name)
+                ));
+            }
         }
     }
     let transfers: Vec<_> = headers.get_all("transfer-encoding").iter().collect();
@@ -171,6 +175,8 @@ mod tests {
         }
         assert!(content_length(&of(&[("content-length", "5"), ("content-length", "6")])).is_err());
         assert!(check_encoding(&of(&[("content-encoding", "gzip")])).is_err());
+        assert!(check_encoding(&of(&[("content-encoding", "aws-chunked,gzip")])).is_err());
+        assert!(check_encoding(&of(&[("content-encoding", "aws-chunked")])).is_ok());
         assert!(check_encoding(&of(&[("transfer-encoding", "gzip, chunked")])).is_err());
         assert!(
             check_encoding(&of(&[("transfer-encoding", "chunked"), ("content-length", "1")]))

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
@@ -39,29 +40,19 @@ pub(crate) fn config(settings: &Settings, is_proxy: bool) -> Result<Arc<ClientCo
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let builder = if settings.verify_peer && settings.verify_host {
-        builder.with_root_certificates(roots(settings)?)
-    } else {
+    if !settings.verify_peer || !settings.verify_host {
         let names =
             if settings.verify_peer { "names of certificates are" } else { "certificates are" };
         say_once(format!(
             "{}: {names} not verified, as a setting says: whoever is between can read and change everything",
             settings.shown_server
         ));
-        let chain = if settings.verify_peer {
-            let verifier = WebPkiServerVerifier::builder_with_provider(
-                Arc::new(roots(settings)?),
-                Arc::clone(&provider),
-            )
-            .build();
-            Some(verifier.map_err(|error| error.to_string())?)
-        } else {
-            None
-        };
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient {
-            chain,
-            provider: Arc::clone(&provider),
-        }))
+    }
+    let builder = if settings.verify_peer && settings.verify_host && settings.ca_info.is_none() {
+        builder.with_root_certificates(roots(settings)?)
+    } else {
+        let verifier = Arc::new(Verifier::new(settings, &provider)?);
+        builder.dangerous().with_custom_certificate_verifier(verifier)
     };
     match &settings.certificate {
         Some(certificate) if !is_proxy => {
@@ -154,14 +145,41 @@ fn roots(settings: &Settings) -> Result<RootCertStore, String> {
     Ok(store)
 }
 
-/// Verifies no names, or nothing: only where a setting says so.
+/// Verifies as settings say: no names, or nothing, where these turn that off; and what a server shows of itself, where a setting names it.
 #[derive(Debug)]
-struct Lenient {
+struct Verifier {
+    /// `None`: everything is good.
     chain: Option<Arc<WebPkiServerVerifier>>,
+    verify_host: bool,
+    /// The certificates of `HTTP.SSL.CAINFO`. A server may show one of them itself, also if it is that of an authority:
+    /// so are those that people make for one server.
+    named: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl Verifier {
+    fn new(settings: &Settings, provider: &Arc<CryptoProvider>) -> Result<Verifier, String> {
+        let chain = || {
+            let roots = Arc::new(roots(settings)?);
+            let verifier =
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+            verifier.map_err(|error| error.to_string())
+        };
+        Ok(Verifier {
+            chain: settings.verify_peer.then(chain).transpose()?,
+            verify_host: settings.verify_host,
+            named: settings.ca_info.as_deref().map(certificates).transpose()?.unwrap_or_default(),
+            provider: Arc::clone(provider),
+        })
+    }
+}
+
+/// Whether the only thing wrong with a certificate is that it is one of an authority. Its dates are looked at before that.
+fn is_of_authority(error: &Error) -> bool {
+    matches!(error, Error::InvalidCertificate(CertificateError::Other(other)) if format!("{:?}", other.0) == "CaUsedAsEndEntity")
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end: &CertificateDer<'_>,
@@ -175,7 +193,15 @@ impl ServerCertVerifier for Lenient {
             // The name is looked at when all else was found to be right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if !self.verify_host => Ok(ServerCertVerified::assertion()),
+            Err(error)
+                if is_of_authority(&error) && self.named.iter().any(|named| named == end) =>
+            {
+                if self.verify_host {
+                    verify_server_name(&ParsedCertificate::try_from(end)?, name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
             verified => verified,
         }
     }
@@ -210,5 +236,83 @@ impl ServerCertVerifier for Lenient {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ServerName as Server;
+    use std::time::Duration;
+
+    /// Certificates that two servers called localhost made for themselves, good from 2026 to 2126.
+    const ONE: &str = "-----BEGIN CERTIFICATE-----\n\
+         MIIBlTCCATugAwIBAgIUb0rDWn8GPAJiV0R81eIKVyUDYD8wCgYIKoZIzj0EAwIw\n\
+         FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyOTA1NTExMFoYDzIxMjYxMTA1\n\
+         MDU1MTEwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO\n\
+         PQMBBwNCAATuNOyIEjxwaAsdFFczIhCSztIIGDN9L/KhxieXY1E3Ugl9Cg72Ok2p\n\
+         Vddob+3T4J2elvI66YfskB7g8WHmeUGXo2kwZzAdBgNVHQ4EFgQUCGIureVijIiU\n\
+         91Uz4TGJg72Y3RowHwYDVR0jBBgwFoAUCGIureVijIiU91Uz4TGJg72Y3RowDwYD\n\
+         VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID\n\
+         SAAwRQIhAJeMGDl+MX+0LO1UiteRQ74BP9oFWeu8g0U+27of3YC6AiA2sJdP8ET6\n\
+         QTbOSngXU3rlY/uGCxFTa+AuIrxUy2/GLA==\n\
+         -----END CERTIFICATE-----";
+    const TWO: &str = "-----BEGIN CERTIFICATE-----\n\
+         MIIBlDCCATugAwIBAgIUV1P1PRdlCSRFMsqz8rJHIYdr+N0wCgYIKoZIzj0EAwIw\n\
+         FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyOTA1NTExMFoYDzIxMjYxMTA1\n\
+         MDU1MTEwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO\n\
+         PQMBBwNCAASnjc/3B8w4OHCDQzOeKsGN7yxU+81HYC4PJSIX4cvDhmXlNTaX6Rmp\n\
+         wG8rsXUj8h9dw90yLJ0cyq4Aw6kkSOaao2kwZzAdBgNVHQ4EFgQUO2VuFtkM11m8\n\
+         RKYpo5aREl2fjyMwHwYDVR0jBBgwFoAUO2VuFtkM11m8RKYpo5aREl2fjyMwDwYD\n\
+         VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID\n\
+         RwAwRAIgVMMO/FMDkDPcsG+Aog0elTetyGKINZwY2PeYAWjQ/RACIFNmgu7nzB/q\n\
+         ErQhbq5WKIj0At/rwCk9rs765biD1YRW\n\
+         -----END CERTIFICATE-----";
+
+    fn verified(change: impl FnOnce(&mut Settings), name: &str, years: u64) -> [bool; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, ONE).unwrap();
+        let mut settings = Settings {
+            ca_info: Some(file),
+            ..Settings::plain(&Server::new(true, "localhost", None))
+        };
+        change(&mut settings);
+        let verifier =
+            Verifier::new(&settings, &Arc::new(rustls::crypto::ring::default_provider())).unwrap();
+        // Of years of 365 days, since 1970.
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(years * 365 * 86400));
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        [ONE, TWO].map(|pem| {
+            let end = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+            verifier.verify_server_cert(&end, &[], &name, &[], now).is_ok()
+        })
+    }
+
+    #[test]
+    fn a_server_may_show_the_certificate_that_a_setting_names_and_no_other() {
+        assert_eq!(verified(|_| {}, "localhost", 60), [true, false]);
+        assert_eq!(verified(|_| {}, "other", 60), [false, false]);
+        // Before it was made, and after its time.
+        assert_eq!(verified(|_| {}, "localhost", 50), [false, false]);
+        assert_eq!(verified(|_| {}, "localhost", 200), [false, false]);
+        assert_eq!(verified(|settings| settings.verify_host = false, "other", 60), [true, false]);
+        assert_eq!(verified(|settings| settings.verify_peer = false, "other", 60), [true, true]);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used_are_told_by_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("none.pem");
+        let plain = Settings::plain(&Server::new(true, "localhost", None));
+        let settings = Settings { ca_info: Some(file.clone()), ..plain.clone() };
+        assert!(config(&settings, false).is_err_and(|what| what.contains("none.pem")));
+        std::fs::write(&file, "no certificate").unwrap();
+        assert!(config(&settings, false).is_err_and(|what| what.contains("no certificate")));
+        std::fs::write(&file, ONE).unwrap();
+        let settings = Settings { certificate: Some(file), ..settings };
+        assert!(config(&settings, false).is_err_and(|what| what.contains("no private key")));
+        let settings = Settings { has_key_password: true, ..settings };
+        assert!(config(&settings, false).is_err_and(|what| what.contains("KEYPASSWORD")));
     }
 }

@@ -119,11 +119,24 @@ impl Sources<'_> {
         let credentials =
             if is_anonymous { None } else { self.credentials(named.is_some(), &of_profile)? };
         if let (Some(name), None, false) = (&profile, &credentials, is_anonymous) {
-            // The file may be that of another machine, but requests that are not signed are not what was asked for.
+            let name = crate::client::answer::excerpt(name);
+            // Requests that are not signed are not what was asked for.
+            let others = [
+                "role_arn",
+                "sso_session",
+                "sso_start_url",
+                "credential_process",
+                "web_identity_token_file",
+            ];
+            if let Some(other) = others.iter().find(|key| of_profile(key).is_some()) {
+                return Err(format!(
+                    "the profile {name:?} has no keys but {other}, which is not supported: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
+                ));
+            }
+            // It may have a region or an endpoint alone.
             if of_profile("region").is_none() && of_profile("endpoint_url").is_none() {
                 return Err(format!(
-                    "there is no profile {:?} in the files of AWS credentials",
-                    crate::client::answer::excerpt(name)
+                    "there is no profile {name:?} in the files of AWS credentials"
                 ));
             }
         }
@@ -184,8 +197,7 @@ mod tests {
     type Found = (Option<String>, Option<String>, Option<String>);
 
     const CREDENTIALS: &str = "[default]\naws_access_key_id = D\naws_secret_access_key=DS\n# x\n[me]\nAWS_ACCESS_KEY_ID=M\naws_secret_access_key = M=S\naws_session_token= MT\n[half]\naws_access_key_id=H\n";
-    const CONFIG: &str =
-        "[default]\nregion = d-1\n[profile me]\nregion=m-1\nendpoint_url = http://here:1\n";
+    const CONFIG: &str = "[default]\nregion = d-1\n[profile role]\nrole_arn = x\nregion = y\n[profile me]\nregion=m-1\nendpoint_url = http://here:1\n";
 
     fn of(url: &str, rc: &str, variables: &[(&str, &str)]) -> Result<Found, String> {
         let variable = |name: &str| {
@@ -247,6 +259,9 @@ mod tests {
             Ok((None, some("u"), None))
         );
         assert!(of("s3://b/k#aws.profile=other", "", &[]).is_err());
+        assert!(
+            of("s3://b/k#aws.profile=role", "", &[]).is_err_and(|what| what.contains("role_arn"))
+        );
         assert!(of("s3://b/k#aws.profile=half", "", &[]).is_err());
         assert_eq!(
             of("s3://b/k", "", &[("AWS_ENDPOINT_URL", "a"), ("AWS_ENDPOINT_URL_S3", "s")])
