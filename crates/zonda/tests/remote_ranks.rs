@@ -70,7 +70,9 @@ fn each_rank_reads_its_part_of_a_file_on_a_server() {
         let url = format!("{root}/a.nc?signature=s3cret#mode=bytes");
         threads::all(3, |team| {
             let all: Arc<dyn Team> = Arc::new(team.clone());
-            let open = |url: &str, options| Dataset::open_parallel(Arc::clone(&all), Path::new(url), &options);
+            let open = |url: &str, options| {
+                Dataset::open_parallel(Arc::clone(&all), Path::new(url), &options)
+            };
             let opened = open(&url, OpenOptions::default()).unwrap();
             assert_eq!(opened.path(), Path::new(&format!("{root}/a.nc")));
             let v = opened.meta(|meta| meta.find_var(b"v")).unwrap();
@@ -79,7 +81,8 @@ fn each_rank_reads_its_part_of_a_file_on_a_server() {
             let part = Hyperslab { start: &[rank * each], count: &[each], stride: None };
             let got = opened.get(v, &part, Some(MemType::I32), &mut out).unwrap();
             assert_eq!(got.out_of_range, 0);
-            let wanted: Vec<u8> = ((rank * each) as i32..).take(each).flat_map(i32::to_ne_bytes).collect();
+            let wanted: Vec<u8> =
+                ((rank * each) as i32..).take(each).flat_map(i32::to_ne_bytes).collect();
             assert!(out == wanted, "{format:?}, rank {rank}");
             opened.close().unwrap();
 
