@@ -1,33 +1,27 @@
 #!/usr/bin/env bash
-# What files on servers cost: bytes of libnetcdf.so.19, stripped, with the feature `remote` and without, and the code of each crate
-# that comes with it.
+# What files on servers cost: bytes by which one libnetcdf.so.19 is larger than another, stripped, and by crate.
 #
-#   scripts/remote-size.sh        builds both in target/, and leaves dist/ alone
+#   scripts/remote-size.sh WITHOUT.so WITH.so
 #
-# By crate: the symbols of the library that is not stripped, by the first crate in their names. What is inlined counts for who calls it.
+# Both as scripts/link.sh makes them (dist/lib/libnetcdf.so.19), the first after
+#   cargo build --release -p zonda-cli && cargo build --release -p zonda-capi --no-default-features
+# By crate: code and constants that have names, by the first crate in these. What is inlined counts for who calls it.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
+if (($# != 2)); then
+    sed -n '4,7s/^# //p' "$0" >&2
+    exit 2
+fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# built NAME OPTION...: bytes of the stripped library
-built() {
-    local name=$1
-    shift
-    cargo build --release --quiet -p zonda-capi "$@"
-    cargo build --release --quiet -p zonda-cli
-    scripts/link.sh "$scratch/$name" >/dev/null
-    cp "$scratch/$name/lib/libnetcdf.so.19" "$scratch/$name.so"
-    strip -o "$scratch/$name.stripped" "$scratch/$name.so"
-    stat -c %s "$scratch/$name.stripped"
+# stripped FILE: bytes without symbols
+stripped() {
+    strip -o "$scratch/stripped" "$1"
+    stat -c %s "$scratch/stripped"
 }
 
-without=$(built without --no-default-features)
-with=$(built with)
-echo "libnetcdf.so.19, stripped: $without bytes without, $with bytes with, $((with - without)) more"
-echo "by crate, code and constants that have names:"
-# crates FILE: bytes and crate
+# crates FILE: lines of crate and bytes
 crates() {
     nm --print-size --size-sort --demangle=rust "$1" | python3 -c '
 import collections, re, sys
@@ -40,7 +34,10 @@ for line in sys.stdin:
     crate = re.match(r"([a-z_][a-z0-9_]*)::", name)
     sums[crate[1] if crate else "others"] += int(parts[1], 16)
 for crate, n in sums.items():
-    print(crate, n)'
+    print(crate, n)' | sort
 }
-join -a 1 -e 0 -o 0,1.2,2.2 <(crates "$scratch/with.so" | sort) <(crates "$scratch/without.so" | sort) |
-    awk '{ more = $2 - $3; if (more > 2048 || more < -2048) printf "%9d  %s\n", more, $1 }' | sort -rn
+
+without=$(stripped "$1") with=$(stripped "$2")
+echo "stripped: $without and $with bytes, $((with - without)) more"
+join -a 1 -e 0 -o 0,1.2,2.2 <(crates "$2") <(crates "$1") |
+    awk '{ more = $2 - $3; if (more > 4096 || more < -4096) printf "%9d  %s\n", more, $1 }' | sort -rn

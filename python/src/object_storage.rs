@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zonda::storage::{
-    Advice, Op, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
+    Advice, Op, ReadRange, RemoteFailure, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
 };
 
 use crate::ranges::Ranges;
@@ -129,6 +129,12 @@ impl Source for ObjectReader {
         match read {
             Some(Ok(got)) => Ok(got),
             // `None` while the interpreter shuts down.
+            Some(Err(_)) | None if self.ranges.is_some() => Err(StorageError::Remote {
+                url: Arc::from(&*self.name),
+                range: Some((at, len)),
+                kind: RemoteFailure::Broken,
+                what: "its file system raised an exception".into(),
+            }),
             Some(Err(_)) | None => {
                 let path = Arc::from(Path::new(&self.name));
                 Err(StorageError::Io { path, op: Op::Read, at, len, errno: libc::EIO })

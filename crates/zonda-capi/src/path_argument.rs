@@ -176,13 +176,11 @@ fn remote_url(text: &[u8], fragment: &[u8]) -> Result<PathArgument, NcError> {
 /// Protocol, path and fragment of a URL; `None` for anything that is none.
 fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     // Clients may put parameters in brackets in front: [mode=...]http://...
-    let text = match text.strip_prefix(b"[") {
-        Some(rest) => {
-            let close = rest.iter().position(|&byte| byte == b']')?;
-            &rest[close + 1..]
-        }
-        None => text,
-    };
+    let mut text = text;
+    while let Some(rest) = text.strip_prefix(b"[") {
+        let close = rest.iter().position(|&byte| byte == b']')?;
+        text = &rest[close + 1..];
+    }
     let end = text.iter().position(|&byte| byte == b'?' || byte == b'#').unwrap_or(text.len());
     let fragment = match text.iter().position(|&byte| byte == b'#') {
         Some(hash) => &text[hash + 1..],

@@ -411,8 +411,13 @@ fn by_all(
         opened.lock.take().map(|lock| Box::new(lock) as Box<dyn std::any::Any + Send + Sync>);
     let replica = Arc::new(Replica::new(Arc::clone(&opened.storage)));
     let below: Arc<dyn Storage> = Arc::<Replica>::clone(&replica);
-    let sidecars = ReplicaSidecars::new(&replica, opened.sidecars.take().filter(|_| is_first));
-    let opened = OpenedStorage::with_sidecars(below, Arc::new(sidecars));
+    let opened = if opened.storage.remote().is_some() {
+        // A file on a server has no neighbours.
+        OpenedStorage::of(below)
+    } else {
+        let sidecars = opened.sidecars.take().filter(|_| is_first);
+        OpenedStorage::with_sidecars(below, Arc::new(ReplicaSidecars::new(&replica, sidecars)))
+    };
     Ok(OpenedByRank { opened, replica, lock, file })
 }
 

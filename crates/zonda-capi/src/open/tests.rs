@@ -55,7 +55,8 @@ fn file(format: Format) -> Vec<u8> {
     let options = CreateOptions { format, ..CreateOptions::default() };
     let dataset = Dataset::create_in(memory.clone(), "x".as_ref(), &options).unwrap();
     dataset.close().unwrap();
-    let mut bytes = vec![0; usize::try_from(zonda::storage::Storage::len(&*memory).unwrap()).unwrap()];
+    let mut bytes =
+        vec![0; usize::try_from(zonda::storage::Storage::len(&*memory).unwrap()).unwrap()];
     zonda::storage::Storage::read_at(&*memory, 0, &mut bytes).unwrap();
     bytes
 }
@@ -97,18 +98,26 @@ fn said() -> String {
 #[test]
 fn codes_of_urls_are_those_of_the_reference() {
     let text = b"no netCDF at all\n".repeat(50);
-    let root = serve(vec![("a.nc", file(Format::NetCdf4)), ("c.nc", file(Format::Cdf1)), ("t.nc", text)]);
+    let root =
+        serve(vec![("a.nc", file(Format::NetCdf4)), ("c.nc", file(Format::Cdf1)), ("t.nc", text)]);
     let secret = "signature=s3cret";
     for name in ["a.nc", "c.nc"] {
         for mode in [0, DISKLESS, DISKLESS | WRITE] {
             let shown = format!("{root}/{name}#mode=bytes");
-            assert_eq!(opened(&format!("{root}/{name}?{secret}#mode=bytes"), mode), (0, shown.clone()));
+            assert_eq!(
+                opened(&format!("{root}/{name}?{secret}#mode=bytes"), mode),
+                (0, shown.clone())
+            );
             assert_eq!(opened(&format!("[bytes]{root}/{name}"), mode), (0, shown));
             assert_eq!(opened(&format!("{root}/{name}"), mode), (0, format!("{root}/{name}")));
         }
         let code = opened(&format!("{root}/{name}?{secret}#mode=bytes"), WRITE).0;
         assert_eq!(code, NcError::HdfErr.code(), "{}", said());
-        assert!(said().contains(&format!("{root}/{name}")) && !said().contains("s3cret"), "{}", said());
+        assert!(
+            said().contains(&format!("{root}/{name}")) && !said().contains("s3cret"),
+            "{}",
+            said()
+        );
     }
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (url, code) in [
