@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Files behind a server, at 20 ms and at 0 ms a request, beside the peers and curl.
 
-    remote.py                everything, some ten minutes; a table and a record
+    remote.py                everything, some half an hour; a table and a record
     remote.py --rounds N     rounds of each row (5; what takes long is run once)
     remote.py --only REGEX   rows with such a name ("20 ms nc4-20 header")
     remote.py --rtt LIST     round trips in ms (20,0)

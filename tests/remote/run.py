@@ -146,6 +146,9 @@ def line(bench):
 def same_dump(bench, way, name):
     words, wanted = bench.dump_local(name)
     got = bench.dump(way.url(name), way.environment(), way.url(name), way.shown(name), way.shown(name).removeprefix("[bytes]"), way.before + "/" + name, words=words)
+    if "not there" in wanted[2] and "not there" in got[2] and wanted[:2] == got[:2]:
+        # By path it is missing, by URL refused: the codes that a tool tells are two.
+        return
     if wanted != got and not any(re.search(pattern, name) for pattern, _ in EXCEPTIONS):
         what = ["status", "text", "errors"]
         differ = ", ".join("%s: by path %.300r, by URL %.300r" % (what[n], wanted[n], got[n]) for n in range(3) if wanted[n] != got[n])

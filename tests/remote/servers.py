@@ -10,6 +10,7 @@ Each call gives the server, or raises rig.Skip where it is not installed (script
 Users, passwords and keys are made anew for each folder, so that what is found in an output is found because it leaked.
 """
 import contextlib
+import ctypes
 import json
 import os
 import secrets
@@ -28,6 +29,7 @@ import rig  # noqa: E402
 
 # What each server has to start within.
 SECONDS = 30
+PR_SET_PDEATHSIG = 1
 SBIN = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/usr/local/sbin:/sbin"
 VERSITYGW = rig.ROOT / "out" / "remote" / "bin" / "versitygw"
 
@@ -100,6 +102,11 @@ visible_hostname proxy
 """
 
 
+def ends_with_parent():
+    """For a child: a runner that is killed ends it, too, as far as the child does not become another user."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def free_ports(n):
     """So many ports that nobody listens on now."""
     taken = [socket.socket() for _ in range(n)]
@@ -135,9 +142,12 @@ class Servers:
         self.bucket = "files"
 
     def __enter__(self):
+        # Who is asked to end ends them: they have groups of their own, to which a signal for the runner's does not go.
+        self.before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
         return self
 
     def __exit__(self, *_):
+        signal.signal(signal.SIGTERM, self.before)
         for name in list(self.running):
             self.stop(name)
 
@@ -150,7 +160,7 @@ class Servers:
     def start(self, name, command, port, env=None, cwd=None):
         log = (self.folder / (name + ".log")).open("wb")
         words = [str(word) for word in command]
-        child = subprocess.Popen(words, env=env, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        child = subprocess.Popen(words, env=env, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=ends_with_parent)
         log.close()
         self.running[name] = child
         until = time.monotonic() + SECONDS
