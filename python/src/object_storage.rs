@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zonda::storage::{
-    Advice, Op, ReadRange, RemoteFailure, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
+    Advice, Op, ReadRange, RemoteFailure, RemoteReads, Storage, StorageError, StorageStamp,
+    WriteRange,
 };
 
 use crate::ranges::Ranges;

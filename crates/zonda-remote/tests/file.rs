@@ -150,6 +150,35 @@ fn a_whole_object_in_large_reads_costs_its_bytes() {
 }
 
 #[test]
+fn a_file_that_is_read_part_by_part_needs_few_round_trips() {
+    let content = bytes(7_000_000);
+    let latency = Duration::from_millis(5);
+    let objects = memory(&content, latency);
+    let file = open(&objects);
+    // Twenty variables, one after the other, with a little of something else between.
+    let begin = Instant::now();
+    for i in 0..20 {
+        let at = 300_000 + i * 331_000;
+        tell(&file, &[at..at + 165_000, at + 165_000..at + 330_000]);
+        let mut buf = vec![0; 330_000];
+        file.read_at(at, &mut buf).unwrap();
+        assert_eq!(buf, content[at as usize..at as usize + 330_000]);
+        tell(&file, &[7000 + i..7100 + i]);
+    }
+    let (took, asked) = (begin.elapsed(), objects.take_asked());
+    assert!(total(&asked) <= 20 * 331_000 + (1 << 20), "{}", total(&asked));
+    assert!(asked.len() <= 40, "{asked:?}");
+    // One alone, or two far from each other, bring nothing besides.
+    let file = open(&objects);
+    tell(&file, &[2_000_000..2_400_000]);
+    tell(&file, &[5_000_000..5_400_000]);
+    for at in [2_000_000, 5_000_000] {
+        file.read_at(at, &mut vec![0; 400_000]).unwrap();
+    }
+    assert_eq!(total(&objects.take_asked()), 800_000, "{took:?}");
+}
+
+#[test]
 fn small_reads_far_apart_cost_a_block_each() {
     let objects = memory(&bytes(50_000_000), Duration::ZERO);
     let file = open(&objects);

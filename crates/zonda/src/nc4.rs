@@ -1,6 +1,6 @@
 //! How netCDF-4 files are opened and created, and which filters their chunks may have gone through.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zonda_classic::SkippedPart;
@@ -86,8 +86,11 @@ fn how(
     alignment: Option<(u64, u64)>,
     mark: Mark,
 ) -> Nc4OpenOptions {
-    // The working directory may be another one when another file is asked for.
-    let path = path.and_then(|path| std::path::absolute(path).ok());
+    // The working directory may be another one when another file is asked for. A URL has no folder, and may have secrets.
+    let path = path.and_then(|path| match zonda_storage::url::is_url(path) {
+        true => Some(PathBuf::from(&*zonda_storage::url::shown(path))),
+        false => std::path::absolute(path).ok(),
+    });
     let name = path.clone().unwrap_or_default();
     let mut how = Nc4OpenOptions {
         alignment,

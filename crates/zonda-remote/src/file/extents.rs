@@ -248,8 +248,9 @@ impl Extents {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of which have one")]
 mod tests {
+    #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of which have one")]
+
     use super::*;
 
     fn here(extents: &mut Extents, range: Range<u64>, unread: u64) {

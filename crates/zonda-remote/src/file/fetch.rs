@@ -22,8 +22,8 @@ use super::extents::{ExtentState, Extents, Found};
 use super::plan::{Plan, PlanTerms, plan};
 use super::speed::Speed;
 use super::tuning::{
-    AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_FETCH_THREADS,
-    MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART,
+    AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_AHEAD_TOLD_BYTES,
+    MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART,
 };
 use crate::RemoteError;
 use crate::objects::{ObjectState, Objects};
@@ -69,6 +69,9 @@ struct Work {
     /// Where the last request that nobody told of ended, and bytes of such requests one after the other.
     stream_end: u64,
     stream_bytes: u64,
+    /// The same of ranges that were told.
+    told_end: u64,
+    told_bytes: u64,
     /// Bytes that the broker knows of.
     accounted: u64,
 }
@@ -96,6 +99,8 @@ impl Fetcher {
             wasted: 0,
             stream_end: head,
             stream_bytes: 0,
+            told_end: head,
+            told_bytes: 0,
             accounted: 0,
         };
         let fetcher = Arc::new(Fetcher {
@@ -157,7 +162,7 @@ impl Fetcher {
             return;
         }
         let mut work = self.lock();
-        work.tell(&wanted, self.speed.gap());
+        work.tell(&wanted, self.speed.gap(), self.state.len);
         self.pump(work);
     }
 
@@ -321,8 +326,8 @@ impl Fetcher {
 }
 
 impl Work {
-    /// Adds extents for what is wanted and not there, in as few requests as is cheap.
-    fn tell(&mut self, wanted: &[Range<u64>], gap: u64) {
+    /// Adds extents for what is wanted and not there of an object of `len` bytes, in as few requests as is cheap.
+    fn tell(&mut self, wanted: &[Range<u64>], gap: u64, len: u64) {
         let mut missing = Vec::new();
         for range in wanted {
             self.extents.missing(range.clone(), &mut missing);
@@ -345,11 +350,37 @@ impl Work {
                 self.extents.add(part, unread);
             }
         }
+        self.read_on(wanted, len);
         self.told.push_back(self.extents.clock());
         if self.told.len() > TOLD_CALLS
             && let Some(before) = self.told.pop_front()
         {
             self.extents.forget_told(before);
+        }
+    }
+
+    /// Adds an extent for what comes behind ranges that were told, where they go on where those of an earlier call ended: so a file that is read variable by variable
+    /// needs few round trips.
+    fn read_on(&mut self, wanted: &[Range<u64>], len: u64) {
+        let (mut from, mut end, mut bytes) = (u64::MAX, 0, 0u64);
+        for range in wanted {
+            (from, end) = (from.min(range.start), end.max(range.end));
+            bytes = bytes.saturating_add(range.end - range.start);
+        }
+        let goes_on = from.checked_sub(self.told_end).is_some_and(|gap| gap <= BLOCK_BYTES);
+        if !goes_on && bytes < BLOCK_BYTES {
+            // An index between the data of two variables.
+            return;
+        }
+        self.told_bytes = if goes_on { self.told_bytes.saturating_add(bytes) } else { bytes };
+        self.told_end = end;
+        if goes_on {
+            let ahead = self.told_bytes.min(MOST_AHEAD_TOLD_BYTES);
+            let mut parts = Vec::new();
+            self.extents.missing(end..end.saturating_add(ahead).min(len), &mut parts);
+            for part in parts {
+                self.extents.add(part, 0);
+            }
         }
     }
 
@@ -363,7 +394,7 @@ impl Work {
             // The bytes of a large read are all wanted, and nothing besides.
             self.follow(from);
             self.note_stream(from, to);
-            self.tell(&missing, 0);
+            self.tell(&missing, 0, fetcher.state.len);
             return;
         }
         // Blocks, but nothing that is here or under way.

@@ -92,8 +92,9 @@ fn cut(range: Range<u64>, part: u64) -> impl Iterator<Item = Range<u64>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of which have one")]
 mod tests {
+    #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of which have one")]
+
     use super::*;
 
     const NO_GAPS: PlanTerms = PlanTerms { gap: 0, waste: 0 };

@@ -11,6 +11,9 @@ pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
 /// Reads that follow each other without being told before: no more than so many bytes are read ahead of them.
 pub(crate) const MOST_AHEAD_BYTES: u64 = 1 << 20;
 
+/// The same for reads that were told, each of which goes on where the one before ended.
+pub(crate) const MOST_AHEAD_TOLD_BYTES: u64 = 768 << 10;
+
 /// A stream has to have had so many times the bytes that are read ahead of it.
 pub(crate) const AHEAD_PART: u64 = 4;
 
