@@ -179,6 +179,29 @@ fn a_file_that_is_read_part_by_part_needs_few_round_trips() {
 }
 
 #[test]
+fn records_of_one_variable_among_others_come_with_them() {
+    let content = bytes(18_000_000);
+    let objects = memory(&content, Duration::from_millis(10));
+    let file = open(&objects);
+    let records: Vec<Range<u64>> =
+        (0..1900).map(|i| 300_000 + i * 9_000..300_456 + i * 9_000).collect();
+    tell(&file, &records);
+    for record in &records {
+        let mut buf = [0; 456];
+        file.read_at(record.start, &mut buf).unwrap();
+        assert_eq!(buf, content[record.start as usize..record.end as usize]);
+    }
+    let asked = objects.take_asked();
+    assert!(asked.len() <= 64, "{} requests", asked.len());
+    // The next variable is there already.
+    let next: Vec<Range<u64>> =
+        records.iter().map(|range| range.start + 456..range.end + 456).collect();
+    tell(&file, &next);
+    file.read_at(next[1000].start, &mut [0; 456]).unwrap();
+    assert!(objects.take_asked().len() <= 2);
+}
+
+#[test]
 fn small_reads_far_apart_cost_a_block_each() {
     let objects = memory(&bytes(50_000_000), Duration::ZERO);
     let file = open(&objects);

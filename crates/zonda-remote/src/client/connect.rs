@@ -9,6 +9,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_tcp_quickack;
 use rustls::pki_types::ServerName as CertificateName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
@@ -233,6 +234,9 @@ impl Timed {
 
 impl Read for Timed {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        // Servers that hold a last short packet back until what came before is acknowledged (nginx, on the first answer of a connection)
+        // would wait 40 ms for it. The system forgets this after a while. Where it cannot be had, nothing but time is lost.
+        let _ = set_tcp_quickack(&self.tcp, true);
         self.until_done(false, |tcp| tcp.read(buf))
     }
 }

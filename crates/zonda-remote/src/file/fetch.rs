@@ -23,7 +23,7 @@ use super::plan::{Plan, PlanTerms, plan};
 use super::speed::Speed;
 use super::tuning::{
     AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_AHEAD_TOLD_BYTES,
-    MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART,
+    MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
 };
 use crate::RemoteError;
 use crate::objects::{ObjectState, Objects};
@@ -162,7 +162,7 @@ impl Fetcher {
             return;
         }
         let mut work = self.lock();
-        work.tell(&wanted, self.speed.gap(), self.state.len);
+        work.tell(&wanted, &self.speed, self.state.len);
         self.pump(work);
     }
 
@@ -327,7 +327,7 @@ impl Fetcher {
 
 impl Work {
     /// Adds extents for what is wanted and not there of an object of `len` bytes, in as few requests as is cheap.
-    fn tell(&mut self, wanted: &[Range<u64>], gap: u64, len: u64) {
+    fn tell(&mut self, wanted: &[Range<u64>], speed: &Speed, len: u64) {
         let mut missing = Vec::new();
         for range in wanted {
             self.extents.missing(range.clone(), &mut missing);
@@ -337,7 +337,8 @@ impl Work {
             .fold(self.wanted, |sum, range| sum.saturating_add(range.end - range.start));
         let waste =
             (self.wanted / WASTE_PART).saturating_add(WASTE_BYTES).saturating_sub(self.wasted);
-        let Plan { requests, wasted } = plan(&missing, PlanTerms { gap, waste });
+        let frugal = plan(&missing, PlanTerms { gap: speed.gap(), waste });
+        let Plan { requests, wasted, .. } = quicker(frugal, &missing, speed);
         self.wasted = self.wasted.saturating_add(wasted);
         let mut sorted = missing;
         sorted.sort_by_key(|range| range.start);
@@ -394,7 +395,7 @@ impl Work {
             // The bytes of a large read are all wanted, and nothing besides.
             self.follow(from);
             self.note_stream(from, to);
-            self.tell(&missing, 0, fetcher.state.len);
+            self.tell(&missing, &fetcher.speed, fetcher.state.len);
             return;
         }
         // Blocks, but nothing that is here or under way.
@@ -469,6 +470,16 @@ impl Holder for Fetcher {
         memory::process().give_back(Kind::Pages, freed);
         freed
     }
+}
+
+/// The plan itself, or one that fetches all gaps that are worth it, where that is much quicker.
+fn quicker(frugal: Plan, missing: &[Range<u64>], speed: &Speed) -> Plan {
+    if frugal.requests.len() <= MOST_REQUESTS {
+        return frugal;
+    }
+    let lavish = plan(missing, PlanTerms { gap: speed.gap(), waste: u64::MAX });
+    let seconds = |plan: &Plan| speed.seconds(plan.requests.len(), plan.bytes());
+    if seconds(&lavish) * WORTH_WASTE < seconds(&frugal) { lavish } else { frugal }
 }
 
 /// Bytes of `part` that are in `sorted`, whose ranges may overlap.

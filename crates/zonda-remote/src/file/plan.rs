@@ -22,6 +22,13 @@ pub(super) struct Plan {
     pub(super) wasted: u64,
 }
 
+impl Plan {
+    /// Bytes of all requests.
+    pub(super) fn bytes(&self) -> u64 {
+        self.requests.iter().map(|range| range.end - range.start).sum()
+    }
+}
+
 /// Plans requests for `wanted`, given in the order in which they will be read; they may overlap.
 pub(super) fn plan(wanted: &[Range<u64>], terms: PlanTerms) -> Plan {
     let mut merged = merge(wanted);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::tuning::{BLOCK_BYTES, FIRST_LATENCY, FIRST_RATE, MOST_GAP_BYTES};
+use super::tuning::{BLOCK_BYTES, FIRST_LATENCY, FIRST_RATE, MOST_GAP_BYTES, MOST_REQUESTS};
 
 /// What was measured. Threads note at the same time; a lost note changes nothing but speed.
 #[derive(Debug)]
@@ -43,14 +43,23 @@ impl Speed {
         }
     }
 
-    /// The longest gap that costs less than a request more: several requests are under way at a time, so a request more costs a part of the latency.
-    pub(super) fn gap(&self) -> u64 {
-        let rate = match self.rate.load(Ordering::Relaxed) {
+    fn rate(&self) -> f64 {
+        match self.rate.load(Ordering::Relaxed) {
             0 => FIRST_RATE,
             rate => rate as f64,
-        };
-        let bytes = self.latency().as_secs_f64() * rate / super::tuning::MOST_REQUESTS as f64;
+        }
+    }
+
+    /// The longest gap that costs less than a request more: several requests are under way at a time, so a request more costs a part of the latency.
+    pub(super) fn gap(&self) -> u64 {
+        let bytes = self.latency().as_secs_f64() * self.rate() / MOST_REQUESTS as f64;
         (bytes as u64).clamp(4096, MOST_GAP_BYTES)
+    }
+
+    /// Seconds that requests take together, by all that is known.
+    pub(super) fn seconds(&self, n_requests: usize, bytes: u64) -> f64 {
+        let rounds = n_requests.div_ceil(MOST_REQUESTS) as f64;
+        rounds * self.latency().as_secs_f64() + bytes as f64 / self.rate()
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) const BLOCK_BYTES: u64 = 64 << 10;
 pub(crate) const MOST_AHEAD_BYTES: u64 = 1 << 20;
 
 /// The same for reads that were told, each of which goes on where the one before ended.
-pub(crate) const MOST_AHEAD_TOLD_BYTES: u64 = 768 << 10;
+pub(crate) const MOST_AHEAD_TOLD_BYTES: u64 = 960 << 10;
 
 /// A stream has to have had so many times the bytes that are read ahead of it.
 pub(crate) const AHEAD_PART: u64 = 4;
@@ -30,6 +30,9 @@ pub(crate) const MOST_PART_BYTES: u64 = 4 << 20;
 /// Bytes between two ranges that are fetched with them: one in so many of all bytes that were wanted, and so many more.
 pub(crate) const WASTE_PART: u64 = 32;
 pub(crate) const WASTE_BYTES: u64 = 384 << 10;
+
+/// More of them are fetched where that takes no more than one part in so many of the time: records of one variable among those of others.
+pub(crate) const WORTH_WASTE: f64 = 4.0;
 
 /// The longest gap between two ranges that is ever fetched.
 pub(crate) const MOST_GAP_BYTES: u64 = 256 << 10;
