@@ -1,5 +1,7 @@
 //! One object as a storage: what is read, by how many requests, and what goes wrong.
 
+#![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of which have one")]
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

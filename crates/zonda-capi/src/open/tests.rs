@@ -4,6 +4,8 @@ use std::ffi::{CStr, CString, c_int};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
+use zonda_runtime::worker::{self, Purpose};
+
 use super::*;
 use crate::file::{nc_close, nc_inq_path};
 
@@ -13,12 +15,15 @@ fn serve(files: Vec<(&'static str, Vec<u8>)>) -> String {
     let address = listener.local_addr().unwrap();
     let files = Arc::new(files);
     // It ends with the process.
-    std::thread::spawn(move || {
+    let spawn = |work: Box<dyn FnOnce() + Send>| {
+        drop(worker::spawn(String::from("served"), Purpose::Share, work).unwrap());
+    };
+    spawn(Box::new(move || {
         for stream in listener.incoming().flatten() {
             let files = Arc::clone(&files);
-            std::thread::spawn(move || while answer(&stream, &files).is_some() {});
+            spawn(Box::new(move || while answer(&stream, &files).is_some() {}));
         }
-    });
+    }));
     format!("http://{address}")
 }
 
