@@ -169,17 +169,24 @@ impl<'s, I: Iterator<Item = (u64, Range<u64>)>> ToldReads<'s, I> {
 }
 
 #[cfg(test)]
-#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 mod tests {
-    use super::*;
-    use std::sync::Mutex;
+    #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 
-    #[derive(Debug, Default)]
+    use super::*;
+    use zonda_runtime::lock::{Mutex, Rank};
+
+    #[derive(Debug)]
     struct Told(Mutex<Vec<Vec<Range<u64>>>>);
+
+    impl Default for Told {
+        fn default() -> Told {
+            Told(Mutex::ranked(Rank::Failed, Vec::new()))
+        }
+    }
 
     impl RemoteReads for Told {
         fn will_read(&self, ranges: &[Range<u64>]) {
-            self.0.lock().unwrap().push(ranges.to_vec());
+            self.0.lock().push(ranges.to_vec());
         }
     }
 
@@ -208,20 +215,20 @@ mod tests {
         let n = 3 * TOLD_LOT_RANGES as u64;
         let ranges = (0..n).map(|i| (i * 100, i * 100..i * 100 + 10));
         let mut reads = ToldReads::of_rows(&told, ranges.clone(), 8);
-        assert_eq!(told.0.lock().unwrap().len(), 1);
+        assert_eq!(told.0.lock().len(), 1);
         reads.reached(0);
-        assert_eq!(told.0.lock().unwrap().len(), 2, "the next one");
+        assert_eq!(told.0.lock().len(), 2, "the next one");
         reads.reached(99 * 100);
-        assert_eq!(told.0.lock().unwrap().len(), 2, "not yet");
+        assert_eq!(told.0.lock().len(), 2, "not yet");
         for i in 0..n {
             reads.reached(i * 100);
         }
-        let all: Vec<Range<u64>> = told.0.lock().unwrap().concat();
+        let all: Vec<Range<u64>> = told.0.lock().concat();
         assert_eq!(all, ranges.clone().map(|(_, range)| range).collect::<Vec<_>>());
 
         let joined = Told::default();
         let _ = ToldReads::of_rows(&joined, ranges, 90);
-        assert_eq!(joined.0.lock().unwrap()[0], [0..(n - 1) * 100 + 10]);
+        assert_eq!(joined.0.lock()[0], [0..(n - 1) * 100 + 10]);
     }
 
     #[test]
@@ -229,9 +236,9 @@ mod tests {
         let told = Told::default();
         let mut reads = ToldReads::of_rows(&told, [(5, 5..u64::MAX)].into_iter(), 0);
         reads.reached(5);
-        assert_eq!(told.0.lock().unwrap().len(), 2);
-        assert_eq!(told.0.lock().unwrap()[1], [5 + TOLD_LOT_BYTES..5 + 2 * TOLD_LOT_BYTES]);
+        assert_eq!(told.0.lock().len(), 2);
+        assert_eq!(told.0.lock()[1], [5 + TOLD_LOT_BYTES..5 + 2 * TOLD_LOT_BYTES]);
         reads.reached(5 + TOLD_LOT_BYTES);
-        assert_eq!(told.0.lock().unwrap().len(), 3);
+        assert_eq!(told.0.lock().len(), 3);
     }
 }
