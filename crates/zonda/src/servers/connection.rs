@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use zonda_format::Error;
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_served::{Call, Line, Reply, Told};
 use zonda_trace::{Args, EventKind};
@@ -161,7 +161,10 @@ impl Connection {
         loop {
             let Some((bytes, values)) = self.way.message(true)? else { continue };
             match wire::decode(&bytes) {
-                Some(Notice::Reply { outcome, .. }) => {
+                Some(Notice::Reply { outcome, len }) => {
+                    if len.is_some() && values.is_none() {
+                        return Err(lost_memory());
+                    }
                     let reply = outcome.reply()?;
                     return Ok(Reply { values: values.unwrap_or(reply.values), ..reply });
                 }
@@ -179,6 +182,9 @@ impl Connection {
         loop {
             let Some((bytes, came)) = self.way.message_into(room)? else { continue };
             match wire::decode(&bytes) {
+                Some(Notice::Reply { len: Some(_), .. }) if matches!(came, Came::Nothing) => {
+                    return Err(lost_memory());
+                }
                 Some(Notice::Reply { outcome, .. }) => return Ok(Asked::of(outcome, came, room)),
                 Some(Notice::Failure { file, error }) => self.note_failure(file, error),
                 _ => return Err(other_version()),
@@ -224,6 +230,12 @@ impl Connection {
     }
 }
 
+/// Many values come as memory, which is a file to the system: one too many is dropped on the way.
+fn lost_memory() -> Error {
+    let why = "values of an I/O server did not come: this process may have no more open files (ulimit -n)";
+    Error::answered(NcError::System(EMFILE), Answer::System, why)
+}
+
 /// What became of a question for elements.
 #[derive(Debug)]
 pub(super) struct Asked {
@@ -259,6 +271,8 @@ fn copy(piece: &[u8]) -> impl FnMut(&mut [u8]) -> Result<()> {
 
 /// Bytes that the head of a piece takes at most.
 const PIECE_HEAD_BYTES: usize = 64;
+/// `EMFILE` of Linux.
+const EMFILE: i32 = 24;
 /// `ECHILD` of Linux: what a forked child is told.
 const ECHILD: i32 = 10;
 

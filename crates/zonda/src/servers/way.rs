@@ -73,7 +73,7 @@ pub(super) trait Way: Debug + Send + Sync {
 
 /// The server is not there any more.
 pub(super) fn gone() -> Error {
-    let why = "the I/O server of the file is gone; the file has what it had committed";
+    let why = "an I/O server is gone: files that it wrote have what it had committed";
     Error::answered(NcError::Io, Answer::System, why)
 }
 
