@@ -337,6 +337,24 @@ fn a_request_that_fails_is_an_error_of_its_reads_alone_and_is_made_again() {
 }
 
 #[test]
+fn a_failure_of_long_ago_is_no_error_of_a_read_now() {
+    let content = bytes(2_000_000);
+    // The head comes, then one request fails.
+    let failing = Failing {
+        inner: memory(&content, Duration::ZERO),
+        number: 0.into(),
+        fails: |n| n == 1,
+        is_short: false,
+    };
+    let file = RemoteFile::open_key(Arc::new(failing), "key").unwrap();
+    tell(&file, &[1_000_000..1_100_000]);
+    std::thread::sleep(Duration::from_millis(300));
+    let mut buf = [0; 1000];
+    file.read_at(1_000_000, &mut buf).unwrap();
+    assert_eq!(buf, content[1_000_000..1_001_000]);
+}
+
+#[test]
 fn what_is_kept_is_bounded_however_much_was_told() {
     let content = bytes(150_000_000);
     let objects = memory(&content, Duration::ZERO);

@@ -268,6 +268,8 @@ impl Fetcher {
     pub(super) fn read(self: &Arc<Self>, at: u64, buf: &mut [u8]) -> Result<(), RemoteError> {
         let end = at.saturating_add(buf.len() as u64);
         let (mut pos, mut rest) = (at, buf);
+        // The extent that this call saw coming: another one that failed did so before, and is asked for anew.
+        let mut awaited = None;
         let mut work = self.lock();
         work.want(at..end, self);
         if work.extents.n_waiting() > 1 {
@@ -303,10 +305,17 @@ impl Fetcher {
                 }
                 Found::In(range, ExtentState::Failed(error)) => {
                     work.extents.remove_failed(range.start);
-                    return Err(error);
+                    if awaited == Some(range.start) {
+                        return Err(error);
+                    }
+                    work.want(pos..end, self);
                 }
-                Found::In(_, ExtentState::Coming) => work = self.arrived.wait(work),
+                Found::In(range, ExtentState::Coming) => {
+                    awaited = Some(range.start);
+                    work = self.arrived.wait(work);
+                }
                 Found::In(range, ExtentState::Waiting) => {
+                    awaited = Some(range.start);
                     work.extents.begin(range.start);
                     work.extents.shrink(Fetcher::room(), false);
                     work.account();
