@@ -76,6 +76,12 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), String> {
             }
         }
     }
+    if headers.get_all("content-range").iter().count() > 1 {
+        return Err("the answer has several Content-Range".into());
+    }
+    if header(headers, "content-type").to_ascii_lowercase().starts_with("multipart/byteranges") {
+        return Err("the server sends ranges in parts, which nobody asked for".into());
+    }
     let transfers: Vec<_> = headers.get_all("transfer-encoding").iter().collect();
     if transfers
         .iter()
@@ -90,14 +96,13 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), String> {
     Ok(())
 }
 
-/// What changes when the object does: a strong `ETag`, else `Last-Modified`, else a weak `ETag`; empty where there is none of them.
+/// What changes when the object does: a strong `ETag`; else what there is of another `ETag` and `Last-Modified`, both; empty where there is none of them.
 fn validator(headers: &HeaderMap) -> String {
     let (tag, modified) = (header(headers, "etag"), header(headers, "last-modified"));
-    let is_strong = tag.starts_with('"');
-    if is_strong || (modified.is_empty() && !tag.is_empty()) {
-        tag.to_owned()
-    } else {
-        modified.to_owned()
+    match (tag.starts_with('"'), tag.is_empty(), modified.is_empty()) {
+        (true, ..) | (_, _, true) => tag.to_owned(),
+        (_, true, _) => modified.to_owned(),
+        _ => format!("{tag} {modified}"),
     }
 }
 
@@ -189,7 +194,7 @@ mod tests {
             ]))
             .is_ok()
         );
-        assert_eq!(validator(&of(&[("etag", "W/\"a\""), ("last-modified", "now")])), "now");
+        assert_eq!(validator(&of(&[("etag", "W/\"a\""), ("last-modified", "now")])), "W/\"a\" now");
         assert_eq!(validator(&of(&[("etag", "\"a\""), ("last-modified", "now")])), "\"a\"");
     }
 }

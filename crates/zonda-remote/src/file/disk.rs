@@ -28,10 +28,19 @@ use crate::objects::ObjectState;
 /// The variable that names the folder.
 const VARIABLE: &str = "ZONDA_REMOTE_CACHE";
 
+/// All of it is in a folder of this name: nothing besides is read, counted or removed.
+const OWN_FOLDER: &str = "zonda-remote-1";
+
 const MAGIC: &[u8; 8] = b"ZONDARC1";
 
 /// Magic, checksum of the bytes, their number.
 const HEADER_BYTES: usize = 20;
+
+/// How names of files begin that are not whole yet.
+const NEW: &str = "new.";
+
+/// Bytes of a digest that are in a name.
+const DIGEST_BYTES: usize = 20;
 
 /// A file without its name yet that is so old belongs to nobody any more.
 const ABANDONED: Duration = Duration::from_secs(3600);
@@ -99,8 +108,15 @@ impl DiskCache {
         if status.uid() != rustix::process::geteuid().as_raw() || status.mode() & 0o022 != 0 {
             return Err("the folder belongs to somebody else, or others may write it".into());
         }
+        // Whatever else is in the folder is nobody's business here.
+        let folder = folder.join(OWN_FOLDER);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.map_err(|error| error.to_string())?;
+        if !fs::symlink_metadata(&folder).is_ok_and(|status| status.is_dir()) {
+            return Err("what is there by the name of the cache is no folder".into());
+        }
         Ok(DiskCache {
-            folder: folder.to_owned(),
+            folder,
             most,
             bytes: Mutex::ranked(Rank::Spill, None),
             n_made: AtomicU64::new(0),
@@ -127,8 +143,13 @@ impl DiskCache {
             digest.update(&(part.len() as u64).to_le_bytes());
             digest.update(part);
         }
-        let name: String =
-            digest.finish().as_ref().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+        let name: String = digest
+            .finish()
+            .as_ref()
+            .iter()
+            .take(DIGEST_BYTES)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let folder = self.folder.join(name);
         let parts =
             entries(&folder).filter_map(|entry| range_of(entry.file_name().to_str()?)).collect();
@@ -170,20 +191,31 @@ impl DiskCache {
     /// All parts of all objects. What was abandoned half made is removed.
     fn files(&self) -> Vec<KeptFile> {
         let mut files = Vec::new();
-        for entry in
-            entries(&self.folder).flat_map(|object| entries(&object.path()).collect::<Vec<_>>())
-        {
-            let Ok(status) = entry.metadata() else { continue };
-            let used = status.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            let is_part = entry.file_name().to_str().is_some_and(|name| range_of(name).is_some());
-            if is_part {
-                files.push(KeptFile { path: entry.path(), bytes: status.len(), used });
-            } else if used.elapsed().is_ok_and(|age| age > ABANDONED) {
-                drop(fs::remove_file(entry.path()));
+        for object in entries(&self.folder).filter(|entry| is_object(entry)) {
+            for entry in entries(&object.path()) {
+                // Of the entry itself, and not of what a link leads to.
+                let Ok(status) = entry.metadata() else { continue };
+                let name = entry.file_name();
+                let Some(name) = name.to_str().filter(|_| status.is_file()) else { continue };
+                let used = status.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                if range_of(name).is_some() {
+                    files.push(KeptFile { path: entry.path(), bytes: status.len(), used });
+                } else if name.starts_with(NEW) && used.elapsed().is_ok_and(|age| age > ABANDONED) {
+                    drop(fs::remove_file(entry.path()));
+                }
             }
         }
         files
     }
+}
+
+/// Whether an entry is the folder of an object.
+fn is_object(entry: &fs::DirEntry) -> bool {
+    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let name = entry.file_name();
+    is_folder
+        && name.len() == 2 * DIGEST_BYTES
+        && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
 }
 
 /// A part, for who counts.
@@ -244,7 +276,7 @@ impl ObjectParts {
         drop(DirBuilder::new().mode(0o700).create(&self.folder));
         let number = self.cache.n_made.fetch_add(1, Ordering::Relaxed);
         let temporary =
-            self.folder.join(format!("new.{}.{number}", zonda_runtime::fork::process_id()));
+            self.folder.join(format!("{NEW}{}.{number}", zonda_runtime::fork::process_id()));
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&crc32fast::hash(bytes).to_le_bytes());
@@ -370,6 +402,28 @@ mod tests {
         assert_eq!(later.get(&(0..1000)), None);
         object.put(&(50_000..53_000), &[1; 3000]);
         assert_eq!(object.get(&(50_000..53_000)), None, "no part has more than a quarter");
+    }
+
+    #[test]
+    fn what_else_is_in_the_folder_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let others = ["Documents/old", "photos/2020-01", "zonda-remote-1/notes/2020-01"]
+            .map(|name| folder.path().join(name));
+        let elsewhere = tempfile::tempdir().unwrap();
+        for path in others.iter().chain([&elsewhere.path().join("9-9")]) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, [0; 5000]).unwrap();
+            let long_ago = SystemTime::now() - Duration::from_secs(1_000_000);
+            File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        let disk = cache(folder.path(), 10_000);
+        let link = disk.folder.join("a".repeat(2 * DIGEST_BYTES));
+        std::os::unix::fs::symlink(elsewhere.path(), link).unwrap();
+        let object = disk.object("s", "k", &state("\"1\"")).unwrap();
+        for i in 0..20u64 {
+            object.put(&(i * 1000..(i + 1) * 1000), &[1; 1000]);
+        }
+        assert!(others.iter().all(|path| path.exists()) && elsewhere.path().join("9-9").exists());
     }
 
     #[test]

@@ -87,9 +87,8 @@ impl Fetcher {
     ) -> Arc<Fetcher> {
         let speed = Speed::new();
         speed.note(head, took);
-        // All that tells the object from others, also what messages do not show.
         let disk = DiskCache::of_environment()
-            .and_then(|cache| cache.object(&objects.shown(""), &key, &state));
+            .and_then(|cache| cache.object(&objects.identity(&key)?, &key, &state));
         let work = Work {
             extents: Extents::default(),
             n_workers: 0,

@@ -94,6 +94,19 @@ impl HttpObjects {
 }
 
 impl Objects for HttpObjects {
+    fn identity(&self, key: &str) -> Option<String> {
+        let settings = &self.client.settings;
+        let is_anonymous = settings.user.is_none()
+            && settings.headers.is_empty()
+            && settings.cookie_jar.is_none()
+            && settings.certificate.is_none();
+        let is_direct = self.redirect.lock().is_none();
+        let target = self.target(key);
+        let query = target.query.unwrap_or_default();
+        (is_anonymous && is_direct)
+            .then(|| format!("{}{}?{query}", self.client.server.shown(), target.path))
+    }
+
     fn get_range(
         &self,
         key: &str,

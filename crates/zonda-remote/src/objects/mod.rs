@@ -89,6 +89,12 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
         self.put(key, &bytes)
     }
 
+    /// What tells an object from all others, whoever asks and wherever it lies, for who keeps parts of it beyond this process; `None` where that is not known:
+    /// with logins and headers, which may decide what is sent, and behind redirects.
+    fn identity(&self, _key: &str) -> Option<String> {
+        None
+    }
+
     /// How many requests are worth running at once: fewer after a server asked for fewer.
     fn parallel(&self) -> usize {
         DEFAULT_PARALLEL

@@ -147,6 +147,11 @@ fn take_whole(
     }
     if let Some(len) = told {
         check_state(&answer.state(len), known)?;
+    } else if answer.header("transfer-encoding").is_empty() {
+        // A connection that breaks looks like the end.
+        return Err(Failure::broken(format!(
+            "{why}the answer does not say how long it is: neither by Content-Length nor in chunks"
+        )));
     }
     let mut bytes: Vec<u8> = Vec::new();
     loop {

@@ -181,8 +181,14 @@ impl Settings {
             has_key_password: false,
             cookie_jar: None,
             headers: Vec::new(),
+            // Whom to trust is said for a server, or for all; a server that is not verified may lead anywhere.
+            verify_peer: true,
+            verify_host: true,
+            ca_info: None,
+            ca_path: None,
             ..self.clone()
         };
+        settings.take_trust(&Lookup { shared: true, ..lookup })?;
         settings.take_keys(&lookup)?;
         // Who is asked by its own name over TLS may have what is set for it; over the open line nobody gets anything by a redirect.
         if server.tls {
@@ -193,7 +199,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn take_keys(&mut self, lookup: &Lookup<'_>) -> Result<(), String> {
+    fn take_trust(&mut self, lookup: &Lookup<'_>) -> Result<(), String> {
         if let Some(validate) = lookup.flag("HTTP.SSL.VALIDATE")? {
             (self.verify_peer, self.verify_host) = (validate, validate);
         }
@@ -201,6 +207,11 @@ impl Settings {
         self.verify_host = lookup.flag("HTTP.SSL.VERIFYHOST")?.unwrap_or(self.verify_host);
         self.ca_info = lookup.path("HTTP.SSL.CAINFO").or(self.ca_info.take());
         self.ca_path = lookup.path("HTTP.SSL.CAPATH").or(self.ca_path.take());
+        Ok(())
+    }
+
+    fn take_keys(&mut self, lookup: &Lookup<'_>) -> Result<(), String> {
+        self.take_trust(lookup)?;
         self.certificate = lookup.path("HTTP.SSL.CERTIFICATE").or(self.certificate.take());
         self.key = lookup.path("HTTP.SSL.KEY").or(self.key.take());
         self.has_key_password |=
@@ -251,7 +262,8 @@ impl Settings {
         self.user_waits = self.user.is_none();
         let netrc = || {
             let text = read_file(self.netrc.as_ref()?, MOST_NETRC).ok()?;
-            netrc::find(&String::from_utf8_lossy(&text), server.bare_host())
+            // The entry for all servers is not for those that a redirect names.
+            netrc::find(&String::from_utf8_lossy(&text), server.bare_host(), lookup.shared)
         };
         self.user = self.user.take().or_else(netrc);
     }

@@ -1,7 +1,7 @@
 //! `.netrc`: users and passwords by server.
 
-/// User and password for a host; the entry `default` where there is none for it.
-pub(crate) fn find(text: &str, host: &str) -> Option<(String, String)> {
+/// User and password for a host; the entry `default` where there is none for it and `takes_default`.
+pub(crate) fn find(text: &str, host: &str, takes_default: bool) -> Option<(String, String)> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut words = words(text).into_iter();
     while let Some(word) = words.next() {
@@ -14,8 +14,9 @@ pub(crate) fn find(text: &str, host: &str) -> Option<(String, String)> {
             _ => {}
         }
     }
-    let is_for =
-        |entry: &&Entry| entry.host.as_ref().is_none_or(|name| name.eq_ignore_ascii_case(host));
+    let is_for = |entry: &&Entry| {
+        entry.host.as_ref().map_or(takes_default, |name| name.eq_ignore_ascii_case(host))
+    };
     let entry = entries.iter().find(is_for)?;
     Some((entry.user.clone()?, entry.password.clone().unwrap_or_default()))
 }
@@ -67,12 +68,12 @@ mod tests {
     #[test]
     fn entries_are_found_in_every_layout() {
         let text = "# comment login x\nmachine a login me password one\nmachine B\n  login you\n  password \"t w\\\"o\"\nmacdef init\nmachine c login no password no\n\ndefault login anyone password any\n";
-        let of = |host| find(text, host).unwrap();
+        let of = |host| find(text, host, true).unwrap();
         assert_eq!(of("a"), ("me".into(), "one".into()));
         assert_eq!(of("b"), ("you".into(), "t w\"o".into()));
         assert_eq!(of("c"), ("anyone".into(), "any".into()));
-        assert_eq!(find("login x", "a"), None);
-        assert_eq!(find("machine", "a"), None);
-        assert_eq!(find("machine b login x", "a"), None);
+        assert_eq!(find("login x", "a", true), None);
+        assert_eq!(find("machine", "a", true), None);
+        assert_eq!(find("machine b login x", "a", true), None);
     }
 }

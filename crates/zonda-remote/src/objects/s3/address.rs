@@ -33,6 +33,9 @@ impl Address {
     /// # Errors
     /// What is wrong with the URL or with a setting.
     pub(super) fn of(url: &RemoteUrl, aws: &AwsSettings) -> Result<(Address, String), String> {
+        if url.query.is_some() {
+            return Err("a URL of S3 has a query, which is not sent there (versions, signatures): write a ? in a key as %3F, and open a signed URL without mode=s3".into());
+        }
         let path = url.path.strip_prefix('/').unwrap_or(&url.path);
         let host = url.host.to_ascii_lowercase();
         if let Some((bucket, region)) = amazon_host(&host) {
