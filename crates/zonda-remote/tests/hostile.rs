@@ -154,7 +154,7 @@ fn cases() -> Vec<Case> {
     add("a part without its range", Broken, once.clone(), "no Content-Range", |_| {
         part(&[("Content-Range", "")], &right())
     });
-    add("parts in one body", Broken, once.clone(), "no Content-Range", |_| {
+    add("parts in one body", Broken, once.clone(), "in parts", |_| {
         part(
             &[("Content-Range", ""), ("Content-Type", "multipart/byteranges; boundary=x")],
             b"--x\r\nContent-Range: bytes 1000-5999/100000\r\n\r\n",
@@ -188,7 +188,23 @@ fn cases() -> Vec<Case> {
         "more than may be read",
         |_| answer("200 OK", &[("Content-Length", "99999999999999"), ("ETag", TAG)], b"x"),
     );
-    add("all of an endless object", Unusable, once.clone(), "more than may be read", |_| {
+    add("two ranges", Broken, once.clone(), "several Content-Range", |_| {
+        part(
+            &[
+                ("Content-Range", "bytes 0-4999/100000"),
+                ("content-range", "bytes 1000-5999/100000"),
+            ],
+            &right(),
+        )
+    });
+    add(
+        "half of all, and the end of the connection",
+        Broken,
+        once.clone(),
+        "how long it is",
+        |_| answer("200 OK", &[("Connection", "close"), ("ETag", TAG)], &right()),
+    );
+    add("all of an endless object", Broken, once.clone(), "how long it is", |_| {
         [answer("200 OK", &[("Connection", "close")], b""), vec![Step::Flood(vec![1; 65536])]]
             .concat()
     });
