@@ -191,7 +191,7 @@ impl DiskCache {
     /// All parts of all objects. What was abandoned half made is removed.
     fn files(&self) -> Vec<KeptFile> {
         let mut files = Vec::new();
-        for object in entries(&self.folder).filter(|entry| is_object(entry)) {
+        for object in entries(&self.folder).filter(is_object) {
             for entry in entries(&object.path()) {
                 // Of the entry itself, and not of what a link leads to.
                 let Ok(status) = entry.metadata() else { continue };
