@@ -213,7 +213,8 @@ def test_guess(tmp_path, path):
     other = tmp_path / "other.nc"
     other.write_bytes(b"something else")
     assert guess(path) and guess(tmp_path / "not_there.nc")
-    assert not guess(other) and not guess("https://host/data.nc") and not guess(tmp_path / "x.tif")
+    assert not guess(other) and not guess(tmp_path / "x.tif")
+    assert guess("https://host/data.nc") and guess("https://host/data?id=1#mode=bytes") and not guess("https://host/x.tif")
     assert not guess(3)
 
 
