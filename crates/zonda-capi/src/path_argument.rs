@@ -127,14 +127,19 @@ fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
             apply_fragment(&mut parsed, fragment)?;
             Ok(parsed)
         }
-        Some((protocol, _, fragment)) if cfg!(feature = "remote") && REMOTE.contains(&protocol) => {
+        Some((protocol, _, fragment)) if cfg!(feature = "remote") && has(&REMOTE, protocol) => {
             remote_url(text, fragment)
         }
-        Some((protocol, ..)) if REMOTE.contains(&protocol) || FOREIGN.contains(&protocol) => {
+        Some((protocol, ..)) if has(&REMOTE, protocol) || has(&FOREIGN, protocol) => {
             Err(NcError::NotBuilt)
         }
         Some(_) => Err(NcError::Inval),
     }
+}
+
+/// Whether a protocol is one of these; letters of either case are the same.
+fn has(protocols: &[&[u8]], protocol: &[u8]) -> bool {
+    protocols.iter().any(|known| known.eq_ignore_ascii_case(protocol))
 }
 
 /// A path argument that is no URL.
@@ -288,6 +293,7 @@ mod tests {
     fn urls_of_files_on_servers() {
         for url in [
             "http://h/a.nc",
+            "HTTPS://h/a.nc",
             "https://h/a.nc?x=1#mode=bytes",
             "s3://b/k#mode=s3,bytes&aws.profile=p",
             "[log][bytes]http://h/a.nc",

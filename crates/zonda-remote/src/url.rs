@@ -127,7 +127,7 @@ impl RemoteUrl {
         self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The URL without user, password, query, settings.
+    /// The URL without user, password, query, settings. Of a path with an `@` what stands before that is left out: it may be a password with a `/`.
     #[must_use]
     pub fn shown(&self) -> String {
         let protocol = match self.protocol {
@@ -136,7 +136,10 @@ impl RemoteUrl {
             Protocol::S3 => "s3",
         };
         let port = self.port.map_or(String::new(), |port| format!(":{port}"));
-        format!("{protocol}://{}{port}{}", self.host, self.path)
+        match self.path.rsplit_once('@') {
+            None => format!("{protocol}://{}{port}{}", self.host, self.path),
+            Some((_, rest)) => format!("{protocol}://...@{rest}"),
+        }
     }
 
     /// A name as it may be shown, whatever it is.
@@ -198,6 +201,8 @@ mod tests {
         );
         assert_eq!(url.shown(), "https://host:8080/a%20b.nc");
         assert_eq!(format!("{url:?}"), url.shown());
+        let odd = RemoteUrl::parse("http://me:12/secret@host/x").unwrap();
+        assert_eq!(odd.shown(), "http://...@host/x");
         assert_eq!(RemoteUrl::parse("http://[::1]:80/x").unwrap().host, "[::1]");
         assert_eq!(RemoteUrl::parse("http://[::1]/x").unwrap().host, "[::1]");
     }

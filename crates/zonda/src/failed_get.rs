@@ -62,26 +62,9 @@ pub(crate) fn overwrite_att(file: &dyn Dispatch, get: &Transfer<AttAccess<'_>>, 
 /// Makes all elements fill values: those of the type in memory; zeros of what is neither a number nor text, so that strings are null.
 fn fill(mem: Option<MemType>, bytes: &mut [u8]) {
     let Some(mem) = mem else { return bytes.fill(0) };
-    let element = default_fill(ext_type(mem));
+    let element = default_fill(mem.natural_ext());
     for to in bytes.chunks_mut(mem.size()) {
         to.copy_from_slice(&element[..to.len()]);
-    }
-}
-
-/// The type in files whose natural type in memory this is.
-fn ext_type(mem: MemType) -> ExtType {
-    match mem {
-        MemType::Text => ExtType::Char,
-        MemType::I8 => ExtType::Byte,
-        MemType::U8 => ExtType::UByte,
-        MemType::I16 => ExtType::Short,
-        MemType::U16 => ExtType::UShort,
-        MemType::I32 => ExtType::Int,
-        MemType::U32 => ExtType::UInt,
-        MemType::I64 => ExtType::Int64,
-        MemType::U64 => ExtType::UInt64,
-        MemType::F32 => ExtType::Float,
-        MemType::F64 => ExtType::Double,
     }
 }
 
@@ -92,13 +75,13 @@ mod tests {
     #[test]
     fn fill_values_are_those_of_the_type_in_memory() {
         for mem in MemType::ALL {
-            assert_eq!(ext_type(mem).natural_mem(), mem);
+            assert_eq!(mem.natural_ext().natural_mem(), mem);
             let mut bytes = vec![1; 3 * mem.size()];
             fill(Some(mem), &mut bytes);
             assert!(
                 bytes
                     .chunks(mem.size())
-                    .all(|one| one == &default_fill(ext_type(mem))[..mem.size()])
+                    .all(|one| one == &default_fill(mem.natural_ext())[..mem.size()])
             );
         }
         let mut bytes = [1; 16];

@@ -3,27 +3,14 @@
 use std::ffi::{c_char, c_float, c_int, c_void};
 use std::ptr::null_mut;
 
-use zonda::{ExtType, MemType, NcError};
+use zonda::{MemType, NcError};
 
 use super::{NcDispatch, attempt, member};
 use crate::types::NcType;
 
 /// The type in memory, as tables get it.
 pub(crate) fn type_of(mem: MemType) -> NcType {
-    match mem {
-        MemType::Text => ExtType::Char,
-        MemType::I8 => ExtType::Byte,
-        MemType::U8 => ExtType::UByte,
-        MemType::I16 => ExtType::Short,
-        MemType::U16 => ExtType::UShort,
-        MemType::I32 => ExtType::Int,
-        MemType::U32 => ExtType::UInt,
-        MemType::I64 => ExtType::Int64,
-        MemType::U64 => ExtType::UInt64,
-        MemType::F32 => ExtType::Float,
-        MemType::F64 => ExtType::Double,
-    }
-    .nc_type()
+    mem.natural_ext().nc_type()
 }
 
 /// `nc_get_att`: with the type of the attribute, which is asked for first.

@@ -22,7 +22,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::{Settled, setting};
 use zonda_storage::neighbour::trusts_environment;
 
-use super::tuning::{DISK_BYTES, DISK_KEPT_PERCENT};
+use super::tuning::{DISK_BYTES, DISK_KEPT_PERCENT, MOST_KEPT_PART_BYTES};
 use crate::objects::ObjectState;
 
 /// The variable that names the folder.
@@ -31,7 +31,7 @@ const VARIABLE: &str = "ZONDA_REMOTE_CACHE";
 /// All of it is in a folder of this name: nothing besides is read, counted or removed.
 const OWN_FOLDER: &str = "zonda-remote-1";
 
-const MAGIC: &[u8; 8] = b"ZONDARC1";
+const MAGIC: &[u8; 8] = b"ZONDARC2";
 
 /// Magic, checksum of the bytes, their number.
 const HEADER_BYTES: usize = 20;
@@ -73,14 +73,9 @@ impl DiskCache {
 
     fn named() -> Option<Arc<DiskCache>> {
         let text = setting::text(VARIABLE).filter(|_| trusts_environment())?;
-        let (folder, most) = match text
-            .rsplit_once(':')
-            .and_then(|(folder, most)| Some((folder, setting::bytes_of(most)?)))
-        {
-            Some((folder, most)) => (folder, most),
-            None => (text.as_str(), DISK_BYTES),
-        };
-        match DiskCache::open(Path::new(folder), most) {
+        let opened =
+            split(&text).and_then(|(folder, most)| DiskCache::open(Path::new(folder), most));
+        match opened {
             Ok(cache) => Some(Arc::new(cache)),
             Err(why) => {
                 setting::say_once(format!(
@@ -218,6 +213,17 @@ fn is_object(entry: &fs::DirEntry) -> bool {
         && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit)
 }
 
+/// Folder and limit of a setting.
+fn split(text: &str) -> Result<(&str, u64), String> {
+    match text.rsplit_once(':').filter(|(_, most)| !most.contains('/')) {
+        None => Ok((text, DISK_BYTES)),
+        Some((folder, most)) => match setting::bytes_of(most) {
+            Some(bytes) => Ok((folder, bytes)),
+            None => Err(format!("{most} is no number of bytes, such as 500M or 8G")),
+        },
+    }
+}
+
 /// A part, for who counts.
 struct KeptFile {
     path: PathBuf,
@@ -234,7 +240,8 @@ fn range_of(name: &str) -> Option<(u64, u64)> {
     let (at, len) = name.split_once('-')?;
     let number =
         |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
-    Some((number(at)?, number(len)?))
+    // None that is longer was made here.
+    Some((number(at)?, number(len).filter(|len| *len <= MOST_KEPT_PART_BYTES)?))
 }
 
 impl ObjectParts {
@@ -244,7 +251,7 @@ impl ObjectParts {
             at <= range.start && at.checked_add(len).is_some_and(|end| end >= range.end)
         };
         let (at, len) = self.parts.lock().iter().copied().find(has)?;
-        let bytes = read_part(&self.path(at, len), len);
+        let bytes = self.read_part(at, len);
         let Some(bytes) = bytes else {
             // Gone, or damaged.
             self.parts.lock().retain(|part| *part != (at, len));
@@ -270,7 +277,7 @@ impl ObjectParts {
     }
 
     fn write(&self, range: &Range<u64>, bytes: &[u8]) -> Option<()> {
-        if bytes.len() as u64 > self.cache.most / 4 {
+        if bytes.len() as u64 > (self.cache.most / 4).min(MOST_KEPT_PART_BYTES) {
             return None;
         }
         drop(DirBuilder::new().mode(0o700).create(&self.folder));
@@ -279,7 +286,7 @@ impl ObjectParts {
             self.folder.join(format!("{NEW}{}.{number}", zonda_runtime::fork::process_id()));
         let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(MAGIC);
-        header[8..12].copy_from_slice(&crc32fast::hash(bytes).to_le_bytes());
+        header[8..12].copy_from_slice(&self.checksum(range.start, bytes).to_le_bytes());
         header[12..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
         let mut made =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).ok()?;
@@ -295,34 +302,44 @@ impl ObjectParts {
     fn path(&self, at: u64, len: u64) -> PathBuf {
         self.folder.join(format!("{at}-{len}"))
     }
-}
 
-/// The bytes of a part that is whole.
-fn read_part(path: &Path, len: u64) -> Option<Vec<u8>> {
-    let mut file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)
-        .ok()?;
-    let status = file.metadata().ok()?;
-    if !status.is_file() || status.len() != len.checked_add(HEADER_BYTES as u64)? {
-        return None;
+    /// Of bytes and of what they are: a part that has got the name of another one is damaged.
+    fn checksum(&self, at: u64, bytes: &[u8]) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(self.folder.file_name().unwrap_or_default().as_encoded_bytes());
+        sum.update(&at.to_le_bytes());
+        sum.update(bytes);
+        sum.finalize()
     }
-    let mut header = [0; HEADER_BYTES];
-    file.read_exact(&mut header).ok()?;
-    let n = usize::try_from(len).ok()?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(n).ok()?;
-    bytes.resize(n, 0);
-    file.read_exact(&mut bytes).ok()?;
-    let is_whole = header[..8] == *MAGIC
-        && header[8..12] == crc32fast::hash(&bytes).to_le_bytes()
-        && header[12..] == len.to_le_bytes();
-    if is_whole {
-        // What is used stays.
-        drop(file.set_modified(SystemTime::now()));
+
+    /// The bytes of a part that is whole.
+    fn read_part(&self, at: u64, len: u64) -> Option<Vec<u8>> {
+        let path = self.path(at, len);
+        let mut file: File = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+            .ok()?;
+        let status = file.metadata().ok()?;
+        if !status.is_file() || status.len() != len.checked_add(HEADER_BYTES as u64)? {
+            return None;
+        }
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header).ok()?;
+        let n = usize::try_from(len).ok()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(n).ok()?;
+        bytes.resize(n, 0);
+        file.read_exact(&mut bytes).ok()?;
+        let is_whole = header[..8] == *MAGIC
+            && header[8..12] == self.checksum(at, &bytes).to_le_bytes()
+            && header[12..] == len.to_le_bytes();
+        if is_whole {
+            // What is used stays.
+            drop(file.set_modified(SystemTime::now()));
+        }
+        is_whole.then_some(bytes)
     }
-    is_whole.then_some(bytes)
 }
 
 #[cfg(test)]
@@ -383,6 +400,36 @@ mod tests {
         fs::rename(object.path(0, 100), folder.path().join("elsewhere")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), object.path(0, 100)).unwrap();
         assert_eq!(object.get(&(0..100)), None, "a link is not followed");
+    }
+
+    #[test]
+    fn a_part_is_no_other_one_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = cache(folder.path(), 1 << 20);
+        let objects = ["\"1\"", "\"2\""].map(|tag| disk.object("s", "k", &state(tag)).unwrap());
+        for object in &objects {
+            object.put(&(0..100), &[7; 100]);
+            object.put(&(100..200), &[8; 100]);
+        }
+        fs::copy(objects[0].path(0, 100), objects[0].path(100, 100)).unwrap();
+        assert_eq!(objects[0].get(&(100..200)), None);
+        fs::copy(objects[0].path(0, 100), objects[1].path(0, 100)).unwrap();
+        assert_eq!(objects[1].get(&(0..100)), None);
+        let long = objects[1].path(0, 1 << 40);
+        File::create(&long).unwrap().set_len((1 << 40) + HEADER_BYTES as u64).unwrap();
+        assert_eq!(
+            disk.object("s", "k", &state("\"2\"")).unwrap().get(&(0..100)),
+            None,
+            "no memory is taken for it"
+        );
+    }
+
+    #[test]
+    fn a_setting_says_a_folder_and_perhaps_a_limit() {
+        assert_eq!(split("/a"), Ok(("/a", DISK_BYTES)));
+        assert_eq!(split("/a:8G"), Ok(("/a", 8 << 30)));
+        assert_eq!(split("/a:b/c"), Ok(("/a:b/c", DISK_BYTES)));
+        assert!(["/a:8GB", "/a:", "/a:-1"].into_iter().all(|text| split(text).is_err()));
     }
 
     #[test]

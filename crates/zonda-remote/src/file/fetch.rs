@@ -184,12 +184,7 @@ impl Fetcher {
     fn serve(&self) {
         let mut done: Option<(u64, Result<Vec<u8>, RemoteError>)> = None;
         loop {
-            let gate = loop {
-                match fork::enter() {
-                    Some(gate) => break gate,
-                    None => std::thread::sleep(NAP),
-                }
-            };
+            let gate = entered();
             let mut work = self.lock();
             let came = done.take();
             if let Some((start, result)) = came {
@@ -208,19 +203,22 @@ impl Fetcher {
             };
             drop(work);
             drop(gate);
-            done = Some((range.start, self.request(&range)));
+            done = Some((range.start, self.request(&range, entered)));
         }
     }
 
-    /// The bytes of a range: from the disk, else by one request.
-    fn request(&self, range: &Range<u64>) -> Result<Vec<u8>, RemoteError> {
-        if let Some(bytes) = self.disk.as_ref().and_then(|parts| parts.get(range)) {
-            return Ok(bytes);
+    /// The bytes of a range: from the disk, else by one request. What keeps forks off while the disk has its turn is for the caller to say.
+    fn request<G>(&self, range: &Range<u64>, gate: impl Fn() -> G) -> Result<Vec<u8>, RemoteError> {
+        let Some(parts) = &self.disk else { return self.ask(range) };
+        {
+            let _gate = gate();
+            if let Some(bytes) = parts.get(range) {
+                return Ok(bytes);
+            }
         }
         let bytes = self.ask(range)?;
-        if let Some(parts) = &self.disk {
-            parts.put(range, &bytes);
-        }
+        let _gate = gate();
+        parts.put(range, &bytes);
         Ok(bytes)
     }
 
@@ -319,7 +317,8 @@ impl Fetcher {
                     work.extents.shrink(Fetcher::room(), false);
                     work.account();
                     drop(work);
-                    let result = self.request(&range);
+                    // The file of this call is locked: that keeps forks off.
+                    let result = self.request(&range, || ());
                     work = self.lock();
                     work.extents.end(range.start, result);
                     work.account();
@@ -330,6 +329,16 @@ impl Fetcher {
             }
         }
         Ok(())
+    }
+}
+
+/// Leave for a thread in the background to take locks; waits while a fork is under way.
+fn entered() -> fork::Inside {
+    loop {
+        match fork::enter() {
+            Some(gate) => return gate,
+            None => std::thread::sleep(NAP),
+        }
     }
 }
 

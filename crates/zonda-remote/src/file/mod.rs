@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use zonda_runtime::memory::{self, Kind};
 use zonda_storage::{
     Advice, Op, ReadRange, RemoteReads, Storage, StorageError, StorageStamp, WriteRange,
 };
@@ -93,6 +94,7 @@ impl RemoteFile {
             took.max(Duration::from_micros(1)),
             trace,
         );
+        memory::process().take_first(Kind::Pages, head.capacity() as u64);
         Ok(RemoteFile { head, fetcher })
     }
 
@@ -108,6 +110,7 @@ impl RemoteFile {
 impl Drop for RemoteFile {
     fn drop(&mut self) {
         self.fetcher.close();
+        memory::process().give_back(Kind::Pages, self.head.capacity() as u64);
     }
 }
 

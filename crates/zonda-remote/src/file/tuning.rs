@@ -51,3 +51,6 @@ pub(crate) const LEAST_KEPT_BYTES: u64 = 8 << 20;
 /// Bytes of parts on a disk where the setting does not say, and how much of the limit is left when some have to go, in percent.
 pub(crate) const DISK_BYTES: u64 = 1 << 30;
 pub(crate) const DISK_KEPT_PERCENT: u64 = 80;
+
+/// A longer part is neither made nor read: requests are for no more than this.
+pub(crate) const MOST_KEPT_PART_BYTES: u64 = 2 * MOST_PART_BYTES;
