@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use zonda::team::{Team, threads};
 use zonda::{
@@ -16,8 +16,9 @@ const REFUSED: i32 = -1;
 const RANKS: usize = 3;
 const EACH: usize = 4;
 
-/// A folder with a filter that refuses chunks of 0xff; none without a C compiler.
-fn plugins() -> Option<PathBuf> {
+/// A folder with a filter that refuses chunks of 0xff; none without a C compiler. Made once: where each test made it, one could load what the other
+/// had half written.
+static PLUGINS: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = source.join("../zonda-plugin/tests/plugins/inplace.c");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused");
@@ -35,7 +36,7 @@ fn plugins() -> Option<PathBuf> {
             None
         }
     }
-}
+});
 
 fn created(team: &threads::Threads, path: &Path) -> (Dataset, [VarId; 3]) {
     let team: Arc<dyn Team> = Arc::new(team.clone());
@@ -100,8 +101,8 @@ fn told(file: &Dataset, again: impl Fn() -> Result<()>) -> Vec<String> {
 
 #[test]
 fn a_refused_chunk_is_told_once_and_loses_nothing_else() {
-    let Some(folder) = plugins() else { return };
-    set_plugin_path(vec![folder]);
+    let Some(folder) = &*PLUGINS else { return };
+    set_plugin_path(vec![folder.clone()]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.nc");
     let said = threads::all(RANKS, |team| {
@@ -159,8 +160,8 @@ fn a_refused_chunk_is_told_once_and_loses_nothing_else() {
 
 #[test]
 fn a_close_that_finds_a_refused_chunk_tells_it_and_closes() {
-    let Some(folder) = plugins() else { return };
-    set_plugin_path(vec![folder]);
+    let Some(folder) = &*PLUGINS else { return };
+    set_plugin_path(vec![folder.clone()]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file.nc");
     let said = threads::all(RANKS, |team| {
