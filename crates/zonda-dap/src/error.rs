@@ -1,0 +1,135 @@
+//! What is wrong with something that a server sent, or with what is asked of it.
+
+use std::fmt;
+
+use zonda_format::FormatError;
+use zonda_model::{Answer, NcError};
+use zonda_storage::StorageError;
+
+/// What a server sends, or is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// DAP2: names, types and shapes.
+    Dds,
+    /// DAP2: attributes.
+    Das,
+    /// DAP2: a DDS and values.
+    Dods,
+    /// DAP4: names, types, shapes and attributes.
+    Dmr,
+    /// DAP4: a DMR and values.
+    Dap,
+    /// What is asked for, by the user or by us.
+    Constraint,
+}
+
+impl Document {
+    /// The code that C sees, as the reference has it: it has one for both versions.
+    #[must_use]
+    pub fn code(self) -> NcError {
+        match self {
+            Document::Dds | Document::Dmr => NcError::Dds,
+            Document::Das => NcError::Das,
+            Document::Dods | Document::Dap => NcError::DataDds,
+            Document::Constraint => NcError::DapConstraint,
+        }
+    }
+}
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Document::Dds => "DDS",
+            Document::Das => "DAS",
+            Document::Dods => "DAP2 data",
+            Document::Dmr => "DMR",
+            Document::Dap => "DAP4 data",
+            Document::Constraint => "constraint",
+        })
+    }
+}
+
+/// Why a response, or a constraint, is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum DapError {
+    /// It does not say what it should.
+    #[error("{document}, byte {at}: {what}")]
+    Malformed {
+        /// What was read.
+        document: Document,
+        /// Byte of it where reading stopped.
+        at: u64,
+        /// What is wrong, with the name of the object.
+        what: String,
+    },
+    /// The server sent an error of its own in place of it, or in the middle.
+    #[error("{document}: the server says: {message}")]
+    Server {
+        /// What was asked for.
+        document: Document,
+        /// The server's number for the error, where it has one.
+        number: Option<i64>,
+        /// The server's message.
+        message: String,
+    },
+    /// netCDF has no form for it, or a limit of ours is passed.
+    #[error("{document}: {what}")]
+    Unrepresentable {
+        /// Where it stands.
+        document: Document,
+        /// What it is.
+        what: String,
+    },
+    /// The body could not be read to its end.
+    #[error("{document}: {error}")]
+    Storage {
+        /// What was read.
+        document: Document,
+        /// Why not.
+        error: StorageError,
+    },
+    /// There is no memory for it.
+    #[error("{document}: no memory for {bytes} bytes")]
+    NoMemory {
+        /// What was read.
+        document: Document,
+        /// How many bytes were wanted.
+        bytes: u64,
+    },
+}
+
+impl FormatError for DapError {
+    fn nc_error(&self) -> NcError {
+        match self {
+            DapError::Malformed { document, .. } => document.code(),
+            DapError::Server { .. } => NcError::DapSvc,
+            DapError::Unrepresentable { .. } => NcError::Translation,
+            DapError::Storage { .. } => NcError::Curl,
+            DapError::NoMemory { .. } => NcError::NoMem,
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        match self {
+            DapError::Malformed { document: Document::Constraint, .. } => Answer::Request,
+            DapError::Malformed { .. } => Answer::Damaged,
+            DapError::Server { .. } | DapError::Storage { .. } => Answer::System,
+            DapError::Unrepresentable { .. } => Answer::Unrepresentable,
+            DapError::NoMemory { .. } => Answer::NoMemory,
+        }
+    }
+
+    fn offset(&self) -> Option<u64> {
+        match self {
+            DapError::Malformed { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    fn storage(&self) -> Option<&StorageError> {
+        match self {
+            DapError::Storage { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        clippy::panic,
+        clippy::cast_possible_truncation
+    )
+)]
+
+mod error;
+mod model;
+mod protocol;
+
+pub use error::{DapError, Document};
+pub use model::{Att, Dim, Group, Model, Var};
+pub use protocol::{Asked, Part, Protocol, Request, Server, Sink};
