@@ -11,9 +11,11 @@
     )
 )]
 
+pub mod dap2;
 mod error;
 mod model;
 mod protocol;
+mod text;
 
 pub use error::{DapError, Document};
 pub use model::{Att, Dim, Group, Model, Var};

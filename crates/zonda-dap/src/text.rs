@@ -100,9 +100,7 @@ impl<'a> Lexer<'a> {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let blank = rest.iter().take_while(|byte| **byte <= b' ' || **byte == 0x7f).count();
             let comment = match rest.get(blank) {
-                Some(b'#') => {
-                    rest.iter().skip(blank).take_while(|byte| **byte != b'\n').count()
-                }
+                Some(b'#') => rest.iter().skip(blank).take_while(|byte| **byte != b'\n').count(),
                 _ => 0,
             };
             self.at = self.at.saturating_add(blank).saturating_add(comment);
@@ -166,7 +164,11 @@ impl<'a> Lexer<'a> {
     pub(crate) fn decoded(&self, token: &Token<'_>) -> Result<String, DapError> {
         let What::Word(word) = token.what else { return Err(self.unexpected(token, "a name")) };
         if word.len() > MAX_NAME_BYTES {
-            let what = format!("name {} of {} bytes, {MAX_NAME_BYTES} are the most", shown(word), word.len());
+            let what = format!(
+                "name {} of {} bytes, {MAX_NAME_BYTES} are the most",
+                shown(word),
+                word.len()
+            );
             return Err(self.error(token.at, what));
         }
         String::from_utf8(decoded(word))
@@ -216,19 +218,20 @@ fn decoded(word: &[u8]) -> Vec<u8> {
 }
 
 /// A name as a document has it: what no word can have is escaped.
-pub(crate) fn encoded(name: &str) -> String {
+pub(crate) fn encoded(document: Document, name: &str) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let lexer = Lexer::new(document, &[]);
     let mut out = String::new();
-    for ch in name.chars() {
-        let is_plain = !ch.is_ascii() || ch.is_ascii_alphanumeric() || "_!~*'-+/%\\.".contains(ch);
-        if is_plain {
+    for (at, ch) in name.char_indices() {
+        let byte = u8::try_from(ch).ok().filter(u8::is_ascii);
+        let Some(byte) = byte.filter(|byte| !lexer.is_in_word(*byte) || (at == 0 && *byte == b'#'))
+        else {
             out.push(ch);
             continue;
-        }
+        };
         out.push('%');
-        for digit in [(ch as u32) >> 4, (ch as u32) & 15] {
-            let digit = usize::try_from(digit).ok().and_then(|digit| HEX.get(digit));
-            out.push(digit.map_or('0', |digit| char::from(*digit)));
+        for digit in [byte >> 4, byte & 15] {
+            out.push(HEX.get(usize::from(digit)).map_or('0', |digit| char::from(*digit)));
         }
     }
     out
@@ -263,13 +266,16 @@ mod tests {
 
     #[test]
     fn names_lose_the_escapes_that_they_need_not_have() {
-        for (word, name) in [("a%41%20b", "aA%20b"), ("%2f%", "%2f%"), ("%22x%2", "\"x%2"), ("%2541", "%2541")] {
+        for (word, name) in
+            [("a%41%20b", "aA%20b"), ("%2f%", "%2f%"), ("%22x%2", "\"x%2"), ("%2541", "%2541")]
+        {
             let mut lexer = Lexer::new(Document::Dds, word.as_bytes());
             assert_eq!(lexer.name("a name").unwrap(), name);
-            let written = encoded(name);
+            let written = encoded(Document::Dds, name);
             assert_eq!(Lexer::new(Document::Dds, written.as_bytes()).name("a name").unwrap(), name);
         }
-        assert_eq!(encoded("a b{\"é"), "a%20b%7B%22é");
+        assert_eq!(encoded(Document::Dds, "#a b{\"é:#"), "%23a%20b%7B%22é%3A#");
+        assert_eq!(encoded(Document::Das, "a:(b)="), "a:(b)%3D");
         let long = "x".repeat(MAX_NAME_BYTES + 1);
         assert!(Lexer::new(Document::Dds, long.as_bytes()).name("a name").is_err());
         assert!(Lexer::new(Document::Dds, b"\xff").name("a name").is_err());

@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use crate::dap2::dds::{Atomic, Dds, Kind};
 use crate::dap2::error::refuse;
 use crate::dap2::limits::{ERROR_BYTES, MAX_DOCUMENT_BYTES};
-use crate::dap2::xdr::{self, Reader, of_io};
+use crate::dap2::xdr::{self, Reader};
 use crate::error::{DapError, Document};
 
 /// Begins a record.
@@ -168,6 +168,10 @@ impl Walk<'_, '_> {
     fn all(&mut self) -> Result<(), DapError> {
         self.fields(0)?;
         self.reader.object.clear();
+        // Responses that were saved by hand may end as lines do.
+        if self.reader.peek()?.first() == Some(&b'\n') {
+            self.reader.take(1);
+        }
         if !self.reader.peek()?.is_empty() {
             return Err(self.reader.error("the body goes on behind all values"));
         }
@@ -296,7 +300,9 @@ impl Walk<'_, '_> {
                     self.fields(id)?;
                 }
                 END => return self.visitor.end(id),
-                _ => return Err(self.reader.error(&format!("0x{mark:02X} is no mark of a record"))),
+                _ => {
+                    return Err(self.reader.error(&format!("0x{mark:02X} is no mark of a record")));
+                }
             }
         }
     }
@@ -324,7 +330,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), DapError> {
-        self.out.write_all(bytes).map_err(|error| of_io(Document::Dods, 0, error))
+        self.out.write_all(bytes).map_err(|error| DapError::of_io(Document::Dods, &error))
     }
 
     fn pad(&mut self, len: u64) -> Result<(), DapError> {
@@ -486,7 +492,8 @@ mod tests {
             let error = again(&bytes[..len]).unwrap_err();
             assert!(error.to_string().starts_with("DAP2 data, byte"), "{len}: {error}");
         }
-        for more in [&[0][..], &[0, 0, 0, 0], b"\n"] {
+        assert_eq!(again(&[&bytes, &b"\n"[..]].concat()).unwrap(), bytes);
+        for more in [&[0][..], &[0, 0, 0, 0], b"\n\n", b"\n\0\0\0"] {
             let error = again(&[&bytes, more].concat()).unwrap_err().to_string();
             assert!(error.contains("goes on behind all values"), "{error}");
         }

@@ -1,12 +1,14 @@
 //! Constraints of DAP2: what comes behind the question mark of a URL.
 //!
-//!     constraint := "?"? (projection ("," projection)*)? ("&" condition)*
-//!     projection := path | function
-//!     path       := name slice* ("." name slice*)*
-//!     slice      := "[" first "]" | "[" first ":" last "]" | "[" first ":" stride ":" last "]"
-//!     condition  := value relation value | value relation "{" value ("," value)* "}" | function
-//!     value      := path | function | number | text
-//!     function   := name "(" (value ("," value)*)? ")"
+//! ```text
+//! constraint := "?"? (projection ("," projection)*)? ("&" condition)*
+//! projection := path | function
+//! path       := name slice* ("." name slice*)*
+//! slice      := "[" first "]" | "[" first ":" last "]" | "[" first ":" stride ":" last "]"
+//! condition  := value relation value | value relation "{" value ("," value)* "}" | function
+//! value      := path | function | number | text
+//! function   := name "(" (value ("," value)*)? ")"
+//! ```
 //!
 //! A constraint is text without the escapes of URLs here; [`escape`] adds them.
 
@@ -121,9 +123,13 @@ impl Constraint {
                 constraint.projections.push(match parser.value(1)? {
                     Value::Path(path) => Projection::Path(path),
                     Value::Function(function) => Projection::Function(function),
-                    Value::Number(name) if !name.contains('.') => Projection::Path(parser.path(name)?),
+                    Value::Number(name) if !name.contains('.') => {
+                        Projection::Path(parser.path(name)?)
+                    }
                     Value::Number(word) | Value::Text(word) => {
-                        return Err(parser.error(format!("{} is no variable", shown(word.as_bytes()))));
+                        return Err(
+                            parser.error(format!("{} is no variable", shown(word.as_bytes())))
+                        );
                     }
                 });
                 if !parser.takes(b",") {
@@ -159,7 +165,11 @@ fn is_in_word(byte: u8) -> bool {
 
 impl<'a> Parser<'a> {
     fn error(&self, what: impl Into<String>) -> DapError {
-        DapError::Malformed { document: Document::Constraint, at: self.at as u64, what: what.into() }
+        DapError::Malformed {
+            document: Document::Constraint,
+            at: self.at as u64,
+            what: what.into(),
+        }
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -189,7 +199,11 @@ impl<'a> Parser<'a> {
     }
 
     fn needs(&mut self, what: &str) -> Result<(), DapError> {
-        if self.takes(what.as_bytes()) { Ok(()) } else { Err(self.error(format!("no `{what}` here"))) }
+        if self.takes(what.as_bytes()) {
+            Ok(())
+        } else {
+            Err(self.error(format!("no `{what}` here")))
+        }
     }
 
     /// Counts what takes memory.
@@ -275,7 +289,10 @@ impl<'a> Parser<'a> {
         if !first.is_ascii_digit() && !b"+-.".contains(&first) {
             return None;
         }
-        let len = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte)).count();
+        let len = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+            .count();
         let word = std::str::from_utf8(rest.get(..len)?).ok()?;
         let goes_on = rest.get(len).is_some_and(|byte| is_in_word(*byte) && *byte != b'!');
         if goes_on || word.parse::<f64>().is_err() {
@@ -401,7 +418,9 @@ impl fmt::Display for Value {
             Value::Path(path) => joined(f, path, "."),
             Value::Function(function) => function.fmt(f),
             Value::Number(number) => f.write_str(number),
-            Value::Text(text) => write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+            Value::Text(text) => {
+                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+            }
         }
     }
 }
@@ -510,7 +529,10 @@ mod tests {
     #[test]
     fn slices_count_their_elements() {
         let count = |first, stride, last| Slice { first, stride, last }.count();
-        assert_eq!((count(0, 1, 9), count(3, 4, 10), count(3, 4, 11), count(5, 7, 5)), (10, 2, 3, 1));
+        assert_eq!(
+            (count(0, 1, 9), count(3, 4, 10), count(3, 4, 11), count(5, 7, 5)),
+            (10, 2, 3, 1)
+        );
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The DAS of DAP2: attributes, in sets that are called as variables, or as something else.
 //!
-//!     attributes := "Attributes" "{" entry* "}" ";"?
-//!     entry      := type name value ("," value)* ";" | name "{" entry* "}" | "Alias" word word ";"
+//! ```text
+//! attributes := "Attributes" "{" entry* "}" ";"?
+//! entry      := type name value ("," value)* ";" | name "{" entry* "}" | "Alias" word word ";"
+//! ```
 //!
-//! Values stay text as the server wrote it: the [mapping](crate::dap2) makes numbers of them. An alias is read and forgotten, as in the reference.
+//! Values stay text as the server wrote it: the mapping makes numbers of them. An alias is read and forgotten, as in the reference.
 
 use crate::dap2::dds::Atomic;
 use crate::dap2::error::refuse;
@@ -81,13 +83,17 @@ impl Set {
             out.extend_from_slice(indent.as_bytes());
             match entry {
                 Entry::Set(set) => {
-                    out.extend_from_slice(format!("{} {{\n", encoded(&set.name)).as_bytes());
+                    out.extend_from_slice(
+                        format!("{} {{\n", encoded(Document::Das, &set.name)).as_bytes(),
+                    );
                     set.write(out, depth.saturating_add(1));
                     out.extend_from_slice(format!("{indent}}}\n").as_bytes());
                 }
                 Entry::Attribute(attribute) => {
                     out.extend_from_slice(attribute.atomic.word().as_bytes());
-                    out.extend_from_slice(format!(" {}", encoded(&attribute.name)).as_bytes());
+                    out.extend_from_slice(
+                        format!(" {}", encoded(Document::Das, &attribute.name)).as_bytes(),
+                    );
                     for (at, value) in attribute.values.iter().enumerate() {
                         out.extend_from_slice(if at == 0 { b" " } else { b", " });
                         let quote: &[u8] = if attribute.atomic.is_text() { b"\"" } else { b"" };
@@ -122,15 +128,22 @@ impl Parser<'_> {
             }
             self.n_entries = self.n_entries.saturating_add(1);
             if self.n_entries > MAX_NODES {
-                return Err(self.lexer.error(token.at, format!("more than {MAX_NODES} attributes and sets")));
+                return Err(self
+                    .lexer
+                    .error(token.at, format!("more than {MAX_NODES} attributes and sets")));
             }
             if self.lexer.peek()?.what == What::Mark(b'{') {
                 if depth > MAX_DEPTH {
-                    return Err(self.lexer.error(token.at, format!("more than {MAX_DEPTH} sets in each other")));
+                    return Err(self
+                        .lexer
+                        .error(token.at, format!("more than {MAX_DEPTH} sets in each other")));
                 }
                 self.lexer.next()?;
                 let name = self.lexer.decoded(&token)?;
-                entries.push(Entry::Set(Set { name, entries: self.entries(depth.saturating_add(1))? }));
+                entries.push(Entry::Set(Set {
+                    name,
+                    entries: self.entries(depth.saturating_add(1))?,
+                }));
             } else if token.is_word("Alias") {
                 self.lexer.word("the name of an alias")?;
                 self.lexer.word("what an alias is for")?;
@@ -147,7 +160,9 @@ impl Parser<'_> {
             _ => None,
         };
         let Some(atomic) = atomic else {
-            return Err(self.lexer.error(word.at, format!("{} is no type of an attribute", word.shown())));
+            return Err(self
+                .lexer
+                .error(word.at, format!("{} is no type of an attribute", word.shown())));
         };
         let name = self.lexer.name("the name of an attribute")?;
         let mut values = Vec::new();
@@ -195,19 +210,27 @@ mod tests {
     fn sets_and_attributes_are_read_and_written() {
         let set = Set::decode(ALL.as_bytes()).unwrap();
         assert_eq!(Set::decode(&set.encode()).unwrap(), set);
-        let [Entry::Set(global), Entry::Set(string), Entry::Attribute(b)] = &set.entries[..] else { panic!() };
+        let [Entry::Set(global), Entry::Set(string), Entry::Attribute(b)] = &set.entries[..] else {
+            panic!()
+        };
         let Entry::Attribute(title) = &global.entries[0] else { panic!() };
         assert_eq!(title.values, [b"a \\\"b\\\"".to_vec(), b"wordA".to_vec()]);
         assert_eq!((global.entries.len(), string.name.as_str()), (1, "String"));
         let Entry::Attribute(byte) = &string.entries[0] else { panic!() };
-        assert_eq!((byte.name.as_str(), byte.atomic, byte.values.len()), ("Byte", Atomic::Int32, 2));
+        assert_eq!(
+            (byte.name.as_str(), byte.atomic, byte.values.len()),
+            ("Byte", Atomic::Int32, 2)
+        );
         assert!(matches!(&string.entries[2], Entry::Set(Set { name, .. }) if name == "grid:x"));
         assert_eq!((b.atomic, &b.values[0][..]), (Atomic::Byte, &b"255"[..]));
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
-        assert_eq!(wrong("Attributes { Int8 a 1; }"), "DAS, byte 13: `Int8` is no type of an attribute");
+        assert_eq!(
+            wrong("Attributes { Int8 a 1; }"),
+            "DAS, byte 13: `Int8` is no type of an attribute"
+        );
         assert!(wrong("Attributes { Byte a; }").contains("`;` where a value of a should be"));
         assert!(wrong("Attributes { Byte a 1 2; }").contains("`2` where `;` behind a"));
         assert!(wrong("Attributes { \"x\" { } }").contains("where an attribute should be"));

@@ -1,11 +1,13 @@
 //! The DDS of DAP2: names, types and shapes of a dataset.
 //!
-//!     dataset     := "Dataset" "{" declaration* "}" name ";"
-//!     declaration := base name array* ";"
-//!                  | "Structure" "{" declaration* "}" name array* ";"
-//!                  | "Sequence" "{" declaration* "}" name ";"
-//!                  | "Grid" "{" "ARRAY" ":" declaration "MAPS" ":" declaration* "}" name ";"
-//!     array       := "[" size "]" | "[" "=" size "]" | "[" name "=" size "]"
+//! ```text
+//! dataset     := "Dataset" "{" declaration* "}" name ";"
+//! declaration := base name array* ";"
+//!              | "Structure" "{" declaration* "}" name array* ";"
+//!              | "Sequence" "{" declaration* "}" name ";"
+//!              | "Grid" "{" "ARRAY" ":" declaration "MAPS" ":" declaration* "}" name ";"
+//! array       := "[" size "]" | "[" "=" size "]" | "[" name "=" size "]"
+//! ```
 //!
 //! Words of the language in capital or small letters. A variable may be called as one of them.
 
@@ -145,13 +147,31 @@ impl Dds {
     /// A dataset without variables.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Dds {
-        let root = Node { name: name.into(), kind: Kind::Dataset, dims: Vec::new(), parent: None, children: Vec::new() };
+        let root = Node {
+            name: name.into(),
+            kind: Kind::Dataset,
+            dims: Vec::new(),
+            parent: None,
+            children: Vec::new(),
+        };
         Dds { root, nodes: Vec::new() }
     }
 
     /// Adds a field behind those that `parent` has; its number. Containers are to be complete before what comes behind them.
-    pub fn add(&mut self, parent: usize, name: impl Into<String>, kind: Kind, dims: Vec<DimDecl>) -> usize {
-        self.nodes.push(Node { name: name.into(), kind, dims, parent: Some(parent), children: Vec::new() });
+    pub fn add(
+        &mut self,
+        parent: usize,
+        name: impl Into<String>,
+        kind: Kind,
+        dims: Vec<DimDecl>,
+    ) -> usize {
+        self.nodes.push(Node {
+            name: name.into(),
+            kind,
+            dims,
+            parent: Some(parent),
+            children: Vec::new(),
+        });
         let id = self.nodes.len();
         self.node_mut(parent).children.push(id);
         id
@@ -188,7 +208,8 @@ impl Dds {
     /// Names of [`Dds::path`] with dots between them.
     #[must_use]
     pub fn full_name(&self, id: usize) -> String {
-        let names: Vec<&str> = self.path(id).iter().map(|id| self.node(*id).name.as_str()).collect();
+        let names: Vec<&str> =
+            self.path(id).iter().map(|id| self.node(*id).name.as_str()).collect();
         names.join(".")
     }
 
@@ -232,7 +253,7 @@ impl Dds {
         for id in &self.root.children {
             self.write_node(out, *id, 1)?;
         }
-        writeln!(out, "}} {};", encoded(&self.root.name))
+        writeln!(out, "}} {};", encoded(Document::Dds, &self.root.name))
     }
 
     fn write_node(&self, out: &mut dyn fmt::Write, id: usize, depth: usize) -> fmt::Result {
@@ -261,10 +282,10 @@ impl Dds {
                 write!(out, "{indent}}} ")?;
             }
         }
-        write!(out, "{}", encoded(&node.name))?;
+        write!(out, "{}", encoded(Document::Dds, &node.name))?;
         for dim in &node.dims {
             match &dim.name {
-                Some(name) => write!(out, "[{} = {}]", encoded(name), dim.len)?,
+                Some(name) => write!(out, "[{} = {}]", encoded(Document::Dds, name), dim.len)?,
                 None => write!(out, "[{}]", dim.len)?,
             }
         }
@@ -311,7 +332,9 @@ impl Parser<'_> {
         for id in node.children.iter().skip(skipped) {
             let name = self.dds.node(*id).name.as_str();
             if !names.insert(name) {
-                return Err(self.lexer.error(at, format!("two fields of one container are called {name}")));
+                return Err(self
+                    .lexer
+                    .error(at, format!("two fields of one container are called {name}")));
             }
         }
         Ok(())
@@ -319,19 +342,29 @@ impl Parser<'_> {
 
     fn declaration(&mut self, parent: usize, depth: usize) -> Result<(), DapError> {
         let word = self.lexer.word("a type")?;
-        let What::Word(text) = word.what else { return Err(self.lexer.unexpected(&word, "a type")) };
+        let What::Word(text) = word.what else {
+            return Err(self.lexer.unexpected(&word, "a type"));
+        };
         if depth > MAX_DEPTH {
-            return Err(self.lexer.error(word.at, format!("more than {MAX_DEPTH} containers in each other")));
+            return Err(self
+                .lexer
+                .error(word.at, format!("more than {MAX_DEPTH} containers in each other")));
         }
         let kind = match Atomic::named(text) {
             Some(atomic) => Kind::Atomic(atomic),
             None if word.is_word("Structure") => Kind::Structure,
             None if word.is_word("Sequence") => Kind::Sequence,
             None if word.is_word("Grid") => Kind::Grid,
-            None => return Err(self.lexer.error(word.at, format!("{} is no type of DAP2", word.shown()))),
+            None => {
+                return Err(self
+                    .lexer
+                    .error(word.at, format!("{} is no type of DAP2", word.shown())));
+            }
         };
         if self.dds.nodes.len() >= MAX_NODES {
-            return Err(self.lexer.error(word.at, format!("more than {MAX_NODES} variables and fields")));
+            return Err(self
+                .lexer
+                .error(word.at, format!("more than {MAX_NODES} variables and fields")));
         }
         let id = self.dds.add(parent, "", kind, Vec::new());
         let inner = depth.saturating_add(1);
@@ -388,7 +421,9 @@ impl Parser<'_> {
                 size = self.lexer.next()?;
             }
             let len = match size.what {
-                What::Word(word) => std::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok()),
+                What::Word(word) => {
+                    std::str::from_utf8(word).ok().and_then(|word| word.parse::<u64>().ok())
+                }
                 _ => None,
             };
             let Some(len) = len.filter(|len| *len <= MAX_DIM_LEN) else {
@@ -398,7 +433,9 @@ impl Parser<'_> {
             self.lexer.mark(b']', of)?;
             let dims = &mut self.dds.node_mut(id).dims;
             if dims.len() >= MAX_RANK {
-                return Err(self.lexer.error(at, format!("{of} has more than {MAX_RANK} dimensions")));
+                return Err(self
+                    .lexer
+                    .error(at, format!("{of} has more than {MAX_RANK} dimensions")));
             }
             dims.push(DimDecl { name, len });
         }
@@ -429,22 +466,39 @@ mod tests {
         assert_eq!(names.join(" "), "byte u a st st.q st.q.s SST SST.SST SST.lat SST.lon");
         assert_eq!(dds.node(0).name, "a%2EbA");
         let a = dds.child(0, "a").unwrap();
-        let dims: Vec<_> = dds.node(a).dims.iter().map(|dim| (dim.name.as_deref(), dim.len)).collect();
+        let dims: Vec<_> =
+            dds.node(a).dims.iter().map(|dim| (dim.name.as_deref(), dim.len)).collect();
         assert_eq!(dims, [(Some("x"), 2), (None, 3), (None, 5)]);
         assert_eq!(dds.path(6), [4, 5, 6]);
-        assert!(dds.encode().starts_with("Dataset {\n    Byte byte;\n    Url u[4];\n    Int16 a[x = 2][3][5];\n"));
+        assert!(
+            dds.encode().starts_with(
+                "Dataset {\n    Byte byte;\n    Url u[4];\n    Int16 a[x = 2][3][5];\n"
+            )
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         assert_eq!(wrong("Dataset { Int64 a; } x;"), "DDS, byte 10: `Int64` is no type of DAP2");
-        assert_eq!(wrong("Dataset { Int32 a; Byte a; } x;"), "DDS, byte 27: two fields of one container are called a");
-        assert_eq!(wrong("Dataset { Int32 a[-1]; } x;"), "DDS, byte 18: `-1` is no length of a dimension of a");
+        assert_eq!(
+            wrong("Dataset { Int32 a; Byte a; } x;"),
+            "DDS, byte 27: two fields of one container are called a"
+        );
+        assert_eq!(
+            wrong("Dataset { Int32 a[-1]; } x;"),
+            "DDS, byte 18: `-1` is no length of a dimension of a"
+        );
         assert!(wrong("Dataset { Int32 a[4294967296]; } x;").contains("no length"));
         assert!(wrong("Dataset { Int32 a } x;").contains("`}` where `;` of a should be"));
         assert!(wrong("Dataset { Sequence { Byte b; } s[3]; } x;").contains("`[` where `;` of s"));
-        assert!(wrong("Dataset { Grid { ARRAY: Byte b[2]; } s; } x;").contains("where `MAPS:` of a grid"));
-        assert!(wrong("Dataset { Grid { ARRAY: Structure { Byte c; } b; MAPS: } s; } x;").contains("arrays of values"));
+        assert!(
+            wrong("Dataset { Grid { ARRAY: Byte b[2]; } s; } x;")
+                .contains("where `MAPS:` of a grid")
+        );
+        assert!(
+            wrong("Dataset { Grid { ARRAY: Structure { Byte c; } b; MAPS: } s; } x;")
+                .contains("arrays of values")
+        );
         assert!(wrong("Dataset { } x; more").contains("behind the end"));
         assert!(wrong("").contains("the end where `Dataset` should be"));
         assert!(wrong("Error { message = \"none\"; };").contains("the server says: none"));
@@ -452,7 +506,9 @@ mod tests {
 
     #[test]
     fn depth_and_counts_are_bounded() {
-        let deep = |n: usize| format!("Dataset {{ {}Byte b; {}}} x;", "Structure { ".repeat(n), "} s; ".repeat(n));
+        let deep = |n: usize| {
+            format!("Dataset {{ {}Byte b; {}}} x;", "Structure { ".repeat(n), "} s; ".repeat(n))
+        };
         assert!(Dds::decode(deep(MAX_DEPTH - 1).as_bytes()).is_ok());
         assert!(wrong(&deep(MAX_DEPTH)).contains("containers in each other"));
         assert!(wrong(&deep(1_000_000)).contains("containers in each other"));

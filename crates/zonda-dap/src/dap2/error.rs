@@ -46,7 +46,8 @@ impl ServerError {
                 What::Mark(_) | What::End => continue,
             };
             if key.is_word("code") {
-                error.code = std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
+                error.code =
+                    std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok());
             } else if key.is_word("message") {
                 error.message = message(text);
             }
@@ -96,7 +97,8 @@ pub fn refuse(document: Document, bytes: &[u8]) -> Result<(), DapError> {
     }
     let page = String::from_utf8_lossy(begin);
     let small = page.to_ascii_lowercase();
-    let found = ["title", "h1", "message", "body"].iter().find_map(|name| inside(&page, &small, name));
+    let found =
+        ["title", "h1", "message", "body"].iter().find_map(|name| inside(&page, &small, name));
     let message = match found {
         Some(text) => format!("a page: {}", message(text.as_bytes())),
         None => format!("a page that begins with {}", shown(begin)),
@@ -119,8 +121,12 @@ mod tests {
         assert_eq!((error.code, error.message.as_str()), (Some(404), "no \"such\" file"));
         assert_eq!(ServerError::decode(error.encode().as_bytes()), Some(error));
         // Without an end, without a message, with more in it.
-        assert_eq!(ServerError::decode(b"Error { message = \"a").unwrap().message, "an error without a message");
-        let more = ServerError::decode(b"error{message=bad;program_type = 1; x ; code = \"-3\" }").unwrap();
+        assert_eq!(
+            ServerError::decode(b"Error { message = \"a").unwrap().message,
+            "an error without a message"
+        );
+        let more = ServerError::decode(b"error{message=bad;program_type = 1; x ; code = \"-3\" }")
+            .unwrap();
         assert_eq!((more.code, more.message.as_str()), (Some(-3), "bad"));
         assert_eq!(ServerError::decode(b"Errors { }"), None);
         assert_eq!(ServerError::decode(b"Dataset { } Error;"), None);
@@ -128,7 +134,8 @@ mod tests {
 
     #[test]
     fn pages_are_refused_with_their_title() {
-        let page = b"<!DOCTYPE html>\n<HTML><head><Title>404 Not\n Found</title></head><body>x</body>";
+        let page =
+            b"<!DOCTYPE html>\n<HTML><head><Title>404 Not\n Found</title></head><body>x</body>";
         assert_eq!(said(page), "DAS: the server says: a page: 404 Not Found");
         assert_eq!(said(b"<html><body>x</body>"), "DAS: the server says: a page: x");
         assert_eq!(said(b" <?xml?>"), "DAS: the server says: a page that begins with <?xml?>");

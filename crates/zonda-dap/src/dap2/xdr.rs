@@ -1,12 +1,9 @@
 //! XDR (RFC 4506) as DAP2 uses it: numbers of 4 or 8 bytes, big end first; bytes and texts filled up to 4.
 
 use std::io::Read;
-use std::path::Path;
-use std::sync::Arc;
 
 use zonda_convert::swap_in_place;
 use zonda_model::memory;
-use zonda_storage::{Op, StorageError};
 
 use crate::dap2::dds::Atomic;
 use crate::dap2::error::ServerError;
@@ -15,19 +12,6 @@ use crate::error::{DapError, Document};
 
 /// Bytes that were read and are kept for a message that may have begun in them.
 const KEPT_BYTES: usize = 8 << 10;
-
-/// The error for what the connection, or the sink of an encoder, says.
-pub(crate) fn of_io(document: Document, at: u64, error: std::io::Error) -> DapError {
-    /// `EIO`, where the system has no number for it.
-    const UNKNOWN: i32 = 5;
-    let errno = error.raw_os_error().unwrap_or(UNKNOWN);
-    let inner = error.into_inner().and_then(|inner| inner.downcast::<StorageError>().ok());
-    let error = match inner {
-        Some(error) => *error,
-        None => StorageError::Io { path: Arc::from(Path::new("response")), op: Op::Read, at, len: 0, errno },
-    };
-    DapError::Storage { document, error }
-}
 
 /// A body that is read in blocks.
 pub(crate) struct Reader<'a> {
@@ -87,7 +71,7 @@ impl<'a> Reader<'a> {
                     return Ok(true);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(of_io(Document::Dods, self.at, error)),
+                Err(error) => return Err(DapError::of_io(Document::Dods, &error)),
             }
         }
         Ok(false)
@@ -243,7 +227,7 @@ mod tests {
         let mut there = Vec::new();
         let mut back = Vec::new();
         for atomic in Atomic::ALL.into_iter().filter(|atomic| !atomic.is_text()) {
-            let bytes: Vec<u8> = (0..16).map(|at| at * 17 + 3).collect();
+            let bytes: Vec<u8> = (0..16).map(|at| at * 15 + 3).collect();
             encode(atomic, &bytes, &mut there);
             assert_eq!(there.len() / unit(atomic), 16 / atomic.size(), "{atomic:?}");
             decode(atomic, &there, &mut back);
