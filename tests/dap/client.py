@@ -173,14 +173,15 @@ def selections(shape, rng, n):
 
 
 def equal(bench, url, expected, env, seed=1, n=2, most=None):
-    """All variables of the dataset have the expected shape and, by random selections, values. The names that were compared."""
+    """All variables of the dataset (`most` at most) have the expected shape and, by random selections, values. The names of all that there are."""
     expected = {each.name.lstrip("/"): each for each in expected}
     code, answers = ask(bench, url, ["list"], env)
     if code:
         raise Wrong("nc_open says %d: %s" % (code, url))
     rng, found, wrong = np.random.default_rng(seed), listed(answers), []
     lines, wanted = [], []
-    for name, (kind, shape) in found.items():
+    chosen = rng.choice(len(found), min(most or len(found), len(found)), replace=False)
+    for name, (kind, shape) in (list(found.items())[int(at)] for at in sorted(chosen)):
         one = expected.get(name.lstrip("/"))
         if one is None:
             continue

@@ -4,7 +4,7 @@
 
     run.py [--quick] [--long] [--only REGEX] [--parts LIST] [--seed N] [--reference]
 
-own       our own server (server.py), which has every type of both versions: whole, single, partial, strided and empty selections by C
+own       our own server (dap_server.py), which has every type of both versions: whole, single, partial, strided and empty selections by C
 data      the reference's test data by HTTP: ncdump says what it says of the same responses as files
 servers   pydap, xpublish-opendap, opendap-protocol: each type and selection equals the served arrays
 xarray    xarray through Zonda's engine equals xarray's pydap engine
@@ -25,33 +25,50 @@ rig.needs("numpy")
 # In front: its servers are files', ours are in peers.py.
 sys.path.insert(1, str(HERE.parent / "remote"))
 sys.path.insert(1, str(HERE))
+import breaking  # noqa: E402
 import client  # noqa: E402
-import made  # noqa: E402
+import datasets  # noqa: E402
+import peers  # noqa: E402
 import places  # noqa: E402
+import programs  # noqa: E402
+import ways  # noqa: E402
 import wire2  # noqa: E402
 import wire4  # noqa: E402
+from dap_server import Server  # noqa: E402
 from rig import Wrong  # noqa: E402
-from server import Server  # noqa: E402
+from servers import Servers  # noqa: E402
 
 # The reference's source package, which `tests/conformance` fetches.
 SOURCE = rig.ROOT / "out" / "conformance" / "src" / "netcdf-c-4.9.0"
 
 
 class Bench:
-    def __init__(self, options, counts, scratch):
+    def __init__(self, options, counts, scratch, servers):
         self.options, self.counts, self.scratch = options, counts, scratch
         self.libdir = rig.reference() if options.reference else rig.LIBDIR
         self.homes = scratch / "homes"
         self.homes.mkdir()
         self.home = places.home_of(self.homes, "plain")
         self.reader = rig.compile_c(scratch / "read", HERE / "read.c", link="reference" if options.reference else "ours")
-        self.made = made.datasets()
+        self.made = datasets.made()
+        self.servers, self.peers, self.own = servers, {}, None
+
+    def server(self):
+        """Our own, which runs until the end of the tests."""
+        self.own = self.own or Server(self.made)
+        return self.own
 
     def environment(self, home=None, **more):
         return rig.environment(self.libdir, places.NETWORK, HOME=home or self.home, **more)
 
     def run(self, command, env=None, **how):
-        return rig.run(command, env or self.environment(), **how)
+        """Runs a program; no secret of the servers may be in what it says."""
+        done = rig.run(command, env or self.environment(), **how)
+        for text in (done.stdout or "", done.stderr or ""):
+            said = text if isinstance(text, str) else text.decode("latin-1")
+            if any(secret in said for secret in self.servers.secrets()):
+                raise Wrong("a secret is in what %s says" % command[0])
+        return done
 
     def dump(self, url, *words, tool=None, env=None):
         """(status, text, errors) of ncdump, the distribution's on the library under test, or ours."""
@@ -74,12 +91,12 @@ WAYS = (
 
 
 def own(bench):
-    with Server(bench.made) as server:
-        for name, form in WAYS:
-            case = "own %s" % form.format("")
-            if bench.options.wants(case):
-                url = form.format(server.url.removeprefix("http") if form.startswith(("dap4{", "dods{")) else server.url)
-                bench.counts.attempt(case, equal_own, bench, server, name, url)
+    server = bench.server()
+    for name, form in WAYS:
+        case = "own %s" % form.format("")
+        if bench.options.wants(case):
+            url = form.format(server.url.removeprefix("http") if form.startswith(("dap4{", "dods{")) else server.url)
+            bench.counts.attempt(case, equal_own, bench, server, name, url)
 
 
 def equal_own(bench, server, name, url):
@@ -132,7 +149,32 @@ def same_as_file(bench, server, path, before):
         raise Wrong("as a file and by URL: %s, status %d, %s" % (lines, got[0], got[2][-300:]))
 
 
-PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data)}
+def servers_of_others(bench):
+    peers.all_of(bench)
+
+
+def by_xarray(bench):
+    for engine in ("zonda",) if not bench.options.reference else ("netcdf4",):
+        for name, url in (("ours", lambda: bench.server().url + "/cf"), ("pydap", lambda: peers.start(bench, "pydap") + "/all")):
+            case = "xarray %s %s" % (engine, name)
+            if bench.options.wants(case):
+                bench.counts.attempt(case, lambda: peers.xarray(bench, url(), engine))  # noqa: B023
+
+
+def by_programs(bench):
+    programs.all_of(bench)
+
+
+def by_ways(bench):
+    ways.all_of(bench, of_made)
+
+
+def hostile(bench):
+    breaking.all_of(bench)
+
+
+PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data), "servers": (rig.FULL, servers_of_others), "xarray": (rig.FULL, by_xarray), "programs": (rig.FULL, by_programs),
+         "ways": (rig.FULL, by_ways), "hostile": (rig.FULL, hostile)}  # fmt: skip
 
 
 def main():
@@ -141,8 +183,8 @@ def main():
     options, counts = rig.arguments(p), rig.Counts()
     if not options.reference and not rig.LIBRARY.exists():
         raise rig.Setup("no %s in %s; run make build" % (rig.SONAME, rig.LIBDIR))
-    with rig.scratch() as scratch:
-        bench = Bench(options, counts, scratch)
+    with rig.scratch() as scratch, Servers(scratch / "servers") as servers:
+        bench = Bench(options, counts, scratch, servers)
         for part in options.chosen():
             PARTS[part][1](bench)
     return counts

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Datasets of our own: what the reference's test data and other servers do not have."""
+import numpy as np
 import wire2
 import wire4
 
@@ -60,5 +61,33 @@ def of_all_types4():
     return wire4.Dataset.made(DMR % "\n  ".join(each))
 
 
-def datasets():
-    return {"made2": wire2.Dataset.made(DDS, DAS), "sequences": wire2.Dataset.made(SEQUENCES), "made4": of_all_types4()}
+def made():
+    return {"made2": wire2.Dataset.made(DDS, DAS), "sequences": wire2.Dataset.made(SEQUENCES), "made4": of_all_types4(), "cf": cf()}
+
+
+CF = """Dataset {
+    Float64 time[time = 4];  Float64 lat[lat = 19];  Float64 lon[lon = 36];
+    Grid { Array: Float32 tas[time = 4][lat = 19][lon = 36]; Maps: Float64 time[time = 4]; Float64 lat[lat = 19]; Float64 lon[lon = 36]; } tas;
+    Int32 count[time = 4][lat = 19][lon = 36];
+} cf;
+"""
+CF_DAS = """Attributes {
+    time { String units "days since 2000-01-01"; String calendar "standard"; String axis "T"; }
+    lat { String units "degrees_north"; String standard_name "latitude"; String axis "Y"; }
+    lon { String units "degrees_east"; String standard_name "longitude"; String axis "X"; }
+    tas { String units "K"; String standard_name "air_temperature"; Float32 _FillValue 1e20; }
+    count { String units "1"; Int32 valid_range -2147483647, 2147483647; }
+    NC_GLOBAL { String Conventions "CF-1.7"; String title "for programs"; }
+}
+"""
+
+
+def cf():
+    """What programs know how to show: a field on a regular grid."""
+    dataset = wire2.Dataset.made(CF, CF_DAS)
+    regular = {"time": np.arange(4.0), "lat": np.linspace(-90, 90, 19), "lon": np.arange(0.0, 360, 10)}
+    for var in dataset.variables:
+        var.data = regular.get(var.name, var.data)
+        for each in var.maps:
+            each.data = regular[each.name]
+    return dataset
