@@ -11,6 +11,7 @@
     )
 )]
 
+pub mod dap4;
 mod error;
 mod model;
 mod protocol;
