@@ -12,6 +12,7 @@
 )]
 
 pub mod dap2;
+pub mod dap4;
 mod error;
 mod model;
 mod protocol;
