@@ -88,6 +88,12 @@ WAYS = (
     ("made4", "[dap4]{}/made4"), ("made4", "{}/made4#mode=dap4"), ("made4", "{}/made4#dap4"), ("made4", "[dap4]{}/big/made4"), ("made4", "[dap4]{}/nosums/made4"),
     ("made4", "[dap4]{}/tiny/made4"), ("made4", "[dap4]{}/whole/made4"), ("made4", "[dap4]{}/mute/made4"), ("made4", "dap4{}/made4"), ("made2", "dods{}/made2"),
 )  # fmt: skip
+# A constraint in the URL, and what is left of the dataset then.
+CONSTRAINED = (
+    ("made2", "{}/made2?af64[0:2][1:2:5]", "af64[0:2][1:2:5]"), ("made2", "{}/made2?i32,ai16[1][2:4],last", "i32,ai16[1][2:4],last"), ("made2", "{}/made2?g.g[0:2:4][1:3]", "g.g[0:2:4][1:3]"),
+    ("made2", "{}/made2?st.values[1:2],st.n", "st.values[1:2],st.n"), ("made4", "[dap4]{}/made4?dap4.ce=/aint32[0:1][1:2:5]", "/aint32[0:1][1:2:5]"),
+    ("made4", "[dap4]{}/made4?dap4.ce=/g/v[1:2][0:3];/float64", "/g/v[1:2][0:3];/float64"),
+)  # fmt: skip
 
 
 def own(bench):
@@ -97,6 +103,35 @@ def own(bench):
         if bench.options.wants(case):
             url = form.format(server.url.removeprefix("http") if form.startswith(("dap4{", "dods{")) else server.url)
             bench.counts.attempt(case, equal_own, bench, server, name, url)
+    for name, form, chosen in CONSTRAINED:
+        case = "own constraint %s" % form.format("")
+        if bench.options.wants(case):
+            bench.counts.attempt(case, equal_part, bench, server, form.format(server.url), name, chosen)
+    for name, form, variable in (("made2", "{}/plenty2", "v"), ("made4", "[dap4]{}/plenty4", "v")):
+        case = "own only what is asked for %s" % form.format("")
+        if bench.options.wants(case):
+            bench.counts.attempt(case, only_a_part, bench, server, form.format(server.url), variable)
+
+
+def equal_part(bench, server, url, name, chosen):
+    """A constraint in the URL makes the dataset, and selections are made of that."""
+    dataset = bench.made[name]
+    parts = dataset.chosen(chosen)
+    expected = list(client.of_dap2(parts) if isinstance(dataset, wire2.Dataset) else client.of_dap4(parts))
+    names = client.equal(bench, url, expected, bench.environment(), bench.options.seed, bench.options.by(1, 2, 20))
+    if sorted(names) != sorted(each.name.lstrip("/") for each in expected):
+        raise Wrong("there are %s, not %s" % (names, [each.name for each in expected]))
+
+
+def only_a_part(bench, server, url, variable):
+    """A part of a large variable costs no more than that."""
+    server.log()
+    code, answers = client.ask(bench, url, ["vars %s 100 200 3 4 2 5" % variable], bench.environment())
+    if code or answers.value()[0]:
+        raise Wrong("an error: %d" % code)
+    sizes = [len(server.answer(name, query, frozenset())[1]) for name, query, _ in server.log()]
+    if sum(sizes) > 16384 or not sizes:
+        raise Wrong("%d values took %s bytes" % (12, sizes))
 
 
 def equal_own(bench, server, name, url):
