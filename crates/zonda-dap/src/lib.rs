@@ -12,6 +12,7 @@
 )]
 
 mod error;
+pub mod file;
 mod model;
 mod protocol;
 

@@ -35,6 +35,18 @@ impl Pointers {
         Pointers { size: 0, places: Vec::new() }
     }
 
+    /// Those of strings.
+    #[must_use]
+    pub fn text() -> Pointers {
+        Pointers { size: WORD, places: vec![(0, Target::Text)] }
+    }
+
+    /// Bytes of an element.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Those of a type.
     ///
     /// # Errors
@@ -49,7 +61,7 @@ impl Pointers {
             return Err(bad());
         }
         if nc_type == NC_STRING {
-            return Ok(Pointers { size: WORD, places: vec![(0, Target::Text)] });
+            return Ok(Pointers::text());
         }
         if nc_type < FIRST_USER_TYPE {
             let size = ExtType::from_nc_type(nc_type).ok_or_else(bad)?.size();
