@@ -13,9 +13,11 @@
 
 mod error;
 pub mod file;
+mod message;
 mod model;
 mod protocol;
 
 pub use error::{DapError, Document};
+pub use message::server_message;
 pub use model::{Att, Dim, Group, Model, Var};
 pub use protocol::{Asked, Part, Protocol, Request, Server, Sink};
