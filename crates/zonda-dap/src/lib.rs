@@ -11,6 +11,7 @@
     )
 )]
 
+pub mod dap4;
 mod error;
 pub mod file;
 mod message;
