@@ -11,12 +11,14 @@
     )
 )]
 
+pub mod dap2;
 pub mod dap4;
 mod error;
 pub mod file;
 mod message;
 mod model;
 mod protocol;
+mod text;
 
 pub use error::{DapError, Document};
 pub use message::server_message;
