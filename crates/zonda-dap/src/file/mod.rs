@@ -18,8 +18,6 @@ mod get;
 mod kept;
 mod sink;
 mod split;
-#[cfg(test)]
-mod tests;
 mod tuning;
 mod whole;
 

@@ -131,3 +131,6 @@ fn neither(of_dap: Error, of_bytes: Error) -> Error {
     let text = format!("no dataset of OPeNDAP: {}; and no netCDF file: {}", of_dap.cause(), of_bytes.cause());
     of_dap.with_other_text(text)
 }
+
+#[cfg(test)]
+mod tests;
