@@ -118,6 +118,10 @@ impl RemoteReads for RemoteFile {
     fn will_read(&self, ranges: &[Range<u64>]) {
         self.fetcher.will_read(ranges);
     }
+
+    fn shown(&self) -> Arc<str> {
+        self.fetcher.shown()
+    }
 }
 
 impl Storage for RemoteFile {
