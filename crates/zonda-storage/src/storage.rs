@@ -85,6 +85,11 @@ pub trait RemoteReads: Send + Sync + fmt::Debug {
 
     /// What is read there, as messages name it: without secrets.
     fn shown(&self) -> Arc<str>;
+
+    /// What changes when that does, as far as its server says; `None` where nobody does.
+    fn state(&self) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// A flat run of bytes, read and written by offset.

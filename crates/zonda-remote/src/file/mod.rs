@@ -122,6 +122,11 @@ impl RemoteReads for RemoteFile {
     fn shown(&self) -> Arc<str> {
         self.fetcher.shown()
     }
+
+    fn state(&self) -> Option<Arc<str>> {
+        let state = self.fetcher.state();
+        Some(format!("{} {}", state.len, state.validator).into())
+    }
 }
 
 impl Storage for RemoteFile {
