@@ -6,7 +6,7 @@
     remote.py --rounds N     rounds of each row (5; what takes long is run once)
     remote.py --only REGEX   rows with such a name ("20 ms nc4-20 header")
     remote.py --rtt LIST     round trips in ms (20,0)
-    remote.py --peers LIST   of zonda,wheel,fsspec,gdal,curl
+    remote.py --peers LIST   of zonda,wheel,fsspec,gdal,curl,local
 
 Each run is a process that has opened nothing before, and nothing is cached but by the server. nginx serves the files; a proxy
 (tests/remote/latency.py) makes the line longer and counts; at 0 ms nothing stands between, and nginx's log counts. The peers take turns.
@@ -14,6 +14,7 @@ Each run is a process that has opened nothing before, and nothing is cached but 
     zonda, wheel   engines/remote.c on dist/lib and on the library of the netCDF4 wheel (`#mode=bytes`); the clock is around open to close
     fsspec         h5netcdf, for classic files SciPy, on fsspec's HTTP file; the clock is the same, imports are done
     gdal           gdalinfo or gdal_translate on /vsicurl/: the process, less what `gdalinfo --version` takes
+    local          as zonda, on the file itself: what inflating and copying take where nothing has to come over a line
     curl           curl --parallel, 8 connections, of the very ranges that Zonda asked for in the warm-up: the process, less what an empty one takes
 
 Correct first: zonda and wheel must have read the same, else neither gets a time. Reports, and decides nothing.
@@ -41,7 +42,7 @@ from latency import Line  # noqa: E402
 from servers import Servers  # noqa: E402
 
 ENGINES = ROOT / "bench" / "engines"
-PEERS = ("zonda", "wheel", "fsspec", "gdal", "curl")
+PEERS = ("zonda", "wheel", "fsspec", "gdal", "curl", "local")
 # File, what is read of it, and targets: trips at 20 ms; times curl at 20 and 0 ms; the wheel's time over Zonda's at 20 ms.
 ROWS = (
     ("nc4-20", "header", "", {"trips": 4, "wheel": 10}),
@@ -69,9 +70,9 @@ class Bench:
         self.home = places.home_of(folder, "bench")
         env = {"HOME": str(self.home)}
         self.env = {peer: {**rig.environment(None, places.NETWORK), **env} for peer in PEERS}
-        for peer in ("zonda", "wheel"):
-            if peer in libs:
-                self.env[peer]["LD_LIBRARY_PATH"] = libs[peer]["env"]["LD_LIBRARY_PATH"]
+        for peer, lib in (("zonda", "zonda"), ("wheel", "wheel"), ("local", "zonda")):
+            if lib in libs:
+                self.env[peer]["LD_LIBRARY_PATH"] = libs[lib]["env"]["LD_LIBRARY_PATH"]
         # No cache between processes for anybody; what GDAL wants so that it does not look for neighbours, as its manual recommends.
         self.env["gdal"].update(GDAL_DISABLE_READDIR_ON_OPEN="EMPTY_DIR", CPL_VSIL_CURL_ALLOWED_EXTENSIONS=".nc", GDAL_PAM_ENABLED="NO")
         self.begins = {"gdal": self.least(["gdalinfo", "--version"]), "curl": self.least(["curl", "-s", "file:///dev/null"])}
@@ -93,8 +94,9 @@ class Bench:
 
     def command(self, peer, name, op, var, url, ranges):
         """The words of a run; None where this peer has no way to do it."""
-        if peer in ("zonda", "wheel"):
-            return [self.bin_dir / "remote", "--file", url + "#mode=bytes", "--op", op, "--var", var]
+        if peer in ("zonda", "wheel", "local"):
+            file = self.files / (name + ".nc") if peer == "local" else url + "#mode=bytes"
+            return [self.bin_dir / "remote", "--file", file, "--op", op, "--var", var]
         classic = name.startswith(("classic", "records"))
         if peer == "fsspec":
             return [self.python, ENGINES / "remote_peer.py", "scipy" if classic else "h5netcdf", op, url, var]
@@ -202,7 +204,7 @@ def judge(row, targets, rtt, size):
         missed.append("zonda / curl %s, not %s" % (text(curl[0]), most))
     if targets.get("stored") and size and row["counts"]["zonda"]["got"] > 1.05 * size + (1 << 20):
         missed.append("%d bytes of %d" % (row["counts"]["zonda"]["got"], size))
-    times = {peer: middle(row, peer) for peer in row["seconds"] if peer != "curl"}
+    times = {peer: middle(row, peer) for peer in row["seconds"] if peer not in ("curl", "local")}
     if times and min(times, key=times.get) != "zonda":
         missed.append("%s is first" % min(times, key=times.get))
     return missed

@@ -5,6 +5,7 @@
     run.py [--quick] [--long] [--only REGEX] [--parts LIST] [--seed N]
 
 line      the proxy that delays and counts (latency.py) does both
+requests  few requests for a whole variable whose index lies scattered among its chunks
 files     every file of tests/corpus, by each way to it: ncdump says the same as of the file alone in a folder, of damaged ones, too. With
           ZONDA_CORPUS those of the corpus, each by one way (--long: by each)
 programs  ncdump and nccopy of the distribution, NCO, CDO, GDAL and netCDF4-python under zonda run, by URL as by path
@@ -36,6 +37,7 @@ import forked  # noqa: E402
 import guide  # noqa: E402
 import hostile  # noqa: E402
 import lines  # noqa: E402
+import n_requests  # noqa: E402
 import places  # noqa: E402
 import puts  # noqa: E402
 import refusals  # noqa: E402
@@ -234,6 +236,10 @@ def no_socket(bench, strace, program, words, name):
         raise Wrong("%s does: %s" % (program, found[0].strip()))
 
 
+def requests(bench):
+    n_requests.all_of(bench)
+
+
 def put(bench):
     puts.all_of(bench)
 
@@ -250,7 +256,7 @@ def guided(bench):
     guide.all_of(bench)
 
 
-PARTS = {"line": (rig.QUICK, line), "files": (rig.QUICK, files), "programs": (rig.FULL, programs), "refused": (rig.QUICK, refused), "secrets": (rig.QUICK, secrets),
+PARTS = {"line": (rig.QUICK, line), "requests": (rig.QUICK, requests), "files": (rig.QUICK, files), "programs": (rig.FULL, programs), "refused": (rig.QUICK, refused), "secrets": (rig.QUICK, secrets),
          "local": (rig.QUICK, local), "put": (rig.FULL, put), "fork": (rig.QUICK, forks), "hostile": (rig.FULL, hostile_servers), "guide": (rig.FULL, guided)}  # fmt: skip
 
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use zonda_format::FormatError;
 use zonda_model::{Answer, NcError};
-use zonda_storage::StorageError;
+use zonda_storage::{RemoteFailure, StorageError};
 
 /// What a server sends, or is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,33 @@ pub enum DapError {
         /// How many bytes were wanted.
         bytes: u64,
     },
+}
+
+impl DapError {
+    /// What is wrong with a document, and where.
+    #[must_use]
+    pub fn malformed(document: Document, at: u64, what: impl Into<String>) -> DapError {
+        DapError::Malformed { document, at, what: what.into() }
+    }
+
+    /// What netCDF has no form for.
+    #[must_use]
+    pub fn unrepresentable(document: Document, what: impl Into<String>) -> DapError {
+        DapError::Unrepresentable { document, what: what.into() }
+    }
+
+    /// Why a body could not be read: the [`StorageError`] that is in the error, or one that says what it says.
+    #[must_use]
+    pub fn of_io(document: Document, error: &std::io::Error) -> DapError {
+        let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<StorageError>());
+        let error = inside.cloned().unwrap_or_else(|| StorageError::Remote {
+            url: "the body".into(),
+            range: None,
+            kind: RemoteFailure::Broken,
+            what: error.to_string().into(),
+        });
+        DapError::Storage { document, error }
+    }
 }
 
 impl FormatError for DapError {

@@ -11,9 +11,12 @@
     )
 )]
 
+pub mod dap2;
+pub mod dap4;
 mod error;
 mod model;
 mod protocol;
+mod text;
 
 pub use error::{DapError, Document};
 pub use model::{Att, Dim, Group, Model, Var};

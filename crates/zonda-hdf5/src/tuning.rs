@@ -176,6 +176,18 @@ pub(crate) const FORETOLD_BYTES: u64 = 64 << 20;
 /// Ranges of metadata that a remote storage is told of in one call, 16 bytes each. Rows: `bench/remote.py`.
 pub(crate) const FORETOLD_RANGES: usize = 1 << 18;
 
+/// Leaves of a tree of chunks behind a server: from so many on, those that lie between the chunks may be asked for together with the chunks.
+pub(crate) const LEAST_SCATTERED_LEAVES: usize = 16;
+
+/// How many of them show whether anything else lies between them: as many as one trip brings.
+pub(crate) const PROBED_LEAVES: usize = 8;
+
+/// The longest run of leaves and chunks that is asked for together: half of what a file may have under way.
+pub(crate) const MOST_SCATTERED_BYTES: u64 = 32 << 20;
+
+/// One part in two to this power of such a run may be something else.
+pub(crate) const SPARE_SHIFT: u32 = 5;
+
 /// Bytes of an object header that a remote storage is asked for at first: most have no more, with what continues them nearby. Rows:
 /// `bench/remote.py`.
 pub(crate) const REMOTE_READ_BYTES: u64 = 4 << 10;

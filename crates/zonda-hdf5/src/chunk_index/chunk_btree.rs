@@ -31,7 +31,7 @@ pub(super) struct ChunkLeaf {
 
 impl ChunkLeaf {
     /// Chunks with keys from `low` up to, not including, `high`.
-    fn iter(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, ChunkLocation)> {
+    pub(super) fn iter(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, ChunkLocation)> {
         (self.keys.below(low)..)
             .map_while(move |i| Some((self.keys.get(i).filter(|&key| key < high)?, i)))
             .filter_map(|(key, i)| Some((key, self.table.get(i)?)))
@@ -152,6 +152,10 @@ impl ChunkBtree {
         }
     }
 
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     fn root(&self, grid: &ChunkGrid) -> Result<Option<&NodeLink>> {
         if let Some(root) = self.root.get() {
             return Ok(root.as_ref());
@@ -174,7 +178,7 @@ impl ChunkBtree {
     }
 
     /// How many bytes of a node to read: all of it, or in version 1 as many as nodes usually have.
-    fn read_len(&self, child: &NodeLink) -> Result<u64> {
+    pub(super) fn read_len(&self, child: &NodeLink) -> Result<u64> {
         match &self.version {
             NodeReader::V1(nodes) => Ok(nodes.usual_len(&self.file)),
             NodeReader::V2(nodes) => nodes.node_len(child),
@@ -182,7 +186,7 @@ impl ChunkBtree {
     }
 
     /// A node and its bytes in the file.
-    fn decode(
+    pub(super) fn decode(
         &self,
         grid: &ChunkGrid,
         child: &NodeLink,
@@ -277,9 +281,13 @@ impl ChunkBtree {
             return Ok(());
         }
         let loaded = self.n_chunks.load(Ordering::Relaxed);
-        if region.len().max(loaded) >= grid.total.div_ceil(4)
-            && !self.is_damaged.load(Ordering::Relaxed)
-        {
+        let quarter = grid.total.div_ceil(4);
+        // Of a remote file no node is asked for before it is needed, or twice.
+        let is_flat = match self.file.is_remote() {
+            true => region.len() >= grid.total && loaded < quarter,
+            false => region.len().max(loaded) >= quarter,
+        };
+        if is_flat && !self.is_damaged.load(Ordering::Relaxed) {
             match self.flatten(grid) {
                 Ok(flat) => {
                     // Another thread may have been first, with the same chunks.
@@ -296,7 +304,8 @@ impl ChunkBtree {
         // Children with the keys they may hold: from the first up to, not including, the second.
         let mut level = vec![(root, 0, u64::MAX)];
         while !level.is_empty() {
-            self.read_all(grid, level.iter().map(|(child, ..)| *child).collect())?;
+            let children = level.iter().map(|(child, ..)| *child).collect();
+            self.read_all(grid, children, region.len())?;
             let mut below = Vec::new();
             for &(child, low, high) in &level {
                 match self.node(grid, child)? {
@@ -324,7 +333,7 @@ impl ChunkBtree {
         Ok(())
     }
 
-    /// Reads all chunks, keeping no nodes.
+    /// Reads the places of all chunks, keeping no nodes. Of a remote file all chunks themselves will be read, too.
     fn flatten(&self, grid: &ChunkGrid) -> Result<FlatChunks> {
         let mut all = GatheredChunks::default();
         let mut spent = 0u64;
@@ -333,7 +342,8 @@ impl ChunkBtree {
         level.extend(self.root(grid)?.map(|root| (root.unread(), 0, u64::MAX)));
         while !level.is_empty() {
             all.between.sort_unstable_by_key(|(key, _)| *key);
-            self.foretell(level.iter().map(|(child, ..)| child))?;
+            let nodes: Vec<&NodeLink> = level.iter().map(|(child, ..)| child).collect();
+            self.foretell(grid, &nodes, grid.total)?;
             let mut below = Vec::new();
             for some in level.chunks(NODES_AT_ONCE) {
                 let children: Vec<&NodeLink> = some.iter().map(|(child, ..)| child).collect();
@@ -375,13 +385,18 @@ impl ChunkBtree {
         }
     }
 
-    /// Reads the nodes that are not in memory yet.
-    fn read_all(&self, grid: &ChunkGrid, mut children: Vec<&NodeLink>) -> Result<()> {
+    /// Reads the nodes that are not in memory yet, for a box of so many chunks.
+    fn read_all(
+        &self,
+        grid: &ChunkGrid,
+        mut children: Vec<&NodeLink>,
+        n_chunks: u64,
+    ) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
         if children.len() < 2 {
             return Ok(());
         }
-        self.foretell(children.iter().copied())?;
+        self.foretell(grid, &children, n_chunks)?;
         for some in children.chunks(NODES_AT_ONCE) {
             for (child, bytes) in some.iter().zip(self.read_many(some)?) {
                 self.publish(grid, child, bytes)?;
@@ -390,17 +405,24 @@ impl ChunkBtree {
         Ok(())
     }
 
-    /// Tells a remote file of all nodes of a level that are to be read.
-    fn foretell<'n>(&self, nodes: impl Iterator<Item = &'n NodeLink>) -> Result<()> {
-        if self.file.is_remote() {
-            let wanted = nodes.map(|node| Ok((node.addr, self.read_len(node)?)));
-            self.file.will_read(wanted.collect::<Result<Vec<_>>>()?);
+    /// Tells a remote file of all nodes of a level that are to be read, and, where these are leaves among their chunks, of the chunks, of which
+    /// `n_chunks` will be read.
+    fn foretell(&self, grid: &ChunkGrid, nodes: &[&NodeLink], n_chunks: u64) -> Result<()> {
+        if !self.file.is_remote() || self.foretell_with_chunks(grid, nodes, n_chunks)? {
+            return Ok(());
         }
+        self.foretell_nodes(nodes)
+    }
+
+    /// Tells a remote file of nodes that are to be read.
+    pub(super) fn foretell_nodes(&self, nodes: &[&NodeLink]) -> Result<()> {
+        let wanted = nodes.iter().map(|node| Ok((node.addr, self.read_len(node)?)));
+        self.file.will_read(wanted.collect::<Result<Vec<_>>>()?);
         Ok(())
     }
 
     /// The bytes of nodes, as many as [`read_len`](ChunkBtree::read_len) says of each.
-    fn read_many(&self, children: &[&NodeLink]) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn read_many(&self, children: &[&NodeLink]) -> Result<Vec<Vec<u8>>> {
         let wanted = children.iter().map(|child| Ok((child.addr, self.read_len(child)?)));
         read_nodes(&self.file, &wanted.collect::<Result<Vec<_>>>()?)
     }

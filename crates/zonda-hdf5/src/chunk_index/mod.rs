@@ -14,6 +14,7 @@ mod fixed_array;
 mod grid;
 mod implicit;
 mod location_table;
+mod scattered;
 mod single;
 mod write_tree;
 

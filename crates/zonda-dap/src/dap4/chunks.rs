@@ -1,0 +1,339 @@
+//! The chunks in which a body comes: a DMR in the first, then bytes of values, cut anywhere.
+//! Spec: DAP4, volume 1, "DAP4 chunked data representation".
+//!
+//! A chunk begins with four bytes: flags, and the length of what follows as a number of 24 bits, most significant byte first.
+
+use std::io::{ErrorKind, Read};
+
+use crate::dap4::error;
+use crate::error::{DapError, Document};
+
+/// Flag: no chunk comes after this one.
+pub const LAST: u8 = 1;
+/// Flag: an error of the server, in place of all that was to come.
+pub const ERROR: u8 = 2;
+/// Flag of the first chunk: values have their least significant byte first.
+pub const LITTLE_ENDIAN: u8 = 4;
+/// Flag of the first chunk: no checksums come after the variables.
+pub const NO_CHECKSUMS: u8 = 8;
+/// Longest chunk.
+pub const MOST_BYTES: usize = 0xff_ffff;
+
+/// Bytes of a message, or of what is no body at all, that are read.
+const MOST_MESSAGE: u64 = 64 << 10;
+/// Chunks without bytes, one after the other: a server could send them for ever.
+const MOST_EMPTY: u32 = 1000;
+/// Flags that mean something.
+const KNOWN: u8 = LAST | ERROR | LITTLE_ENDIAN | NO_CHECKSUMS;
+
+/// A body that is read.
+pub struct Chunks<R> {
+    inner: R,
+    flags: u8,
+    /// Bytes of the chunk that are still to come.
+    left: usize,
+    is_last: bool,
+    /// Bytes of the body that were read.
+    at: u64,
+    crc: crc32fast::Hasher,
+    /// Bytes that were looked at, but not taken.
+    seen: Vec<u8>,
+}
+
+fn malformed(at: u64, what: impl Into<String>) -> DapError {
+    DapError::malformed(Document::Dap, at, what)
+}
+
+impl<R: Read> Chunks<R> {
+    /// Reads the first chunk: the text of the DMR.
+    ///
+    /// # Errors
+    /// A body that is none: of an error, a page; what the reader says.
+    pub fn begin(mut inner: R) -> Result<(Vec<u8>, Chunks<R>), DapError> {
+        let mut header = [0; 4];
+        let len = read_full(&mut inner, &mut header)?;
+        let [flags, ..] = header;
+        let is_text = header.first().is_some_and(|first| first & !KNOWN != 0);
+        if len < header.len() || is_text {
+            let mut text = header.get(..len).unwrap_or_default().to_vec();
+            text.extend(message(&mut inner, MOST_MESSAGE)?);
+            if len == 0 || is_text {
+                return Err(error::of_text(Document::Dap, &text));
+            }
+            return Err(malformed(len as u64, "the body ends in the header of its first chunk"));
+        }
+        let crc = crc32fast::Hasher::new();
+        let mut chunks =
+            Chunks { inner, flags, left: 0, is_last: false, at: 4, crc, seen: Vec::new() };
+        chunks.take_header(header)?;
+        let mut dmr = Vec::new();
+        let len = chunks.left;
+        if len == 0 {
+            return Err(malformed(4, "the first chunk, which should have the DMR, is empty"));
+        }
+        // A length is believed only as its bytes come.
+        let read = (&mut chunks.inner).take(len as u64).read_to_end(&mut dmr);
+        read.map_err(|error| DapError::of_io(Document::Dap, &error))?;
+        chunks.at = chunks.at.saturating_add(dmr.len() as u64);
+        chunks.left = len.saturating_sub(dmr.len());
+        if chunks.left > 0 {
+            return Err(chunks.ended("in the DMR"));
+        }
+        Ok((dmr, chunks))
+    }
+
+    /// Whether values have their least significant byte first.
+    #[must_use]
+    pub fn is_little_endian(&self) -> bool {
+        self.flags & LITTLE_ENDIAN != 0
+    }
+
+    /// Whether the sender says that it has no checksums.
+    #[must_use]
+    pub fn says_no_checksums(&self) -> bool {
+        self.flags & NO_CHECKSUMS != 0
+    }
+
+    /// Bytes of the body that were read, headers included.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.at.saturating_sub(self.seen.len() as u64)
+    }
+
+    /// The checksum of all bytes taken since the last call.
+    pub fn take_crc(&mut self) -> u32 {
+        std::mem::take(&mut self.crc).finalize()
+    }
+
+    /// The next bytes of values, all of `to`.
+    ///
+    /// # Errors
+    /// A body that ends before, or has an error in it.
+    pub fn fill(&mut self, to: &mut [u8], what: &str) -> Result<(), DapError> {
+        self.take(to, what)?;
+        self.crc.update(to);
+        Ok(())
+    }
+
+    /// The next four bytes, which are a checksum.
+    ///
+    /// # Errors
+    /// As [`Chunks::fill`].
+    pub fn checksum(&mut self, what: &str) -> Result<[u8; 4], DapError> {
+        let mut bytes = [0; 4];
+        self.take(&mut bytes, &format!("the checksum of {what}"))?;
+        Ok(bytes)
+    }
+
+    /// The next four bytes without taking them; `None` where values end before.
+    ///
+    /// # Errors
+    /// As [`Chunks::fill`].
+    pub fn peek(&mut self) -> Result<Option<[u8; 4]>, DapError> {
+        while self.seen.len() < 4 {
+            if !self.has_more()? {
+                return Ok(None);
+            }
+            let mut byte = [0];
+            if self.some(&mut byte, "a checksum")? == 1 {
+                self.seen.extend(byte);
+            }
+        }
+        Ok(self.seen.first_chunk().copied())
+    }
+
+    /// Reads to the end of the body, where no values are left.
+    ///
+    /// # Errors
+    /// Bytes that are left, in the last chunk, in more chunks or behind them; no last chunk.
+    pub fn finish(mut self) -> Result<(), DapError> {
+        if !self.seen.is_empty() || self.has_more()? {
+            let at = self.position();
+            return Err(malformed(at, "more bytes come than the variables have"));
+        }
+        // An editor may have ended a saved response with the end of a line.
+        let mut bytes = [0; 3];
+        let len = read_full(&mut self.inner, &mut bytes)?;
+        let after = bytes.get(..len).unwrap_or_default();
+        if !matches!(after, [] | b"\n" | b"\r\n") {
+            return Err(malformed(self.at, "bytes come after the last chunk"));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, to: &mut [u8], what: &str) -> Result<(), DapError> {
+        let mut done = self.seen.len().min(to.len());
+        for (byte, seen) in to.iter_mut().zip(self.seen.drain(..done)) {
+            *byte = seen;
+        }
+        while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            if !self.has_more()? {
+                let what = format!("values end {} bytes early, in {what}", rest.len());
+                return Err(malformed(self.at, what));
+            }
+            done = done.saturating_add(self.some(rest, what)?);
+        }
+        Ok(())
+    }
+
+    /// Some bytes of this chunk, which has some left.
+    fn some(&mut self, to: &mut [u8], what: &str) -> Result<usize, DapError> {
+        let len = to.len().min(self.left);
+        let to = to.get_mut(..len).unwrap_or_default();
+        let got = match self.inner.read(to) {
+            Ok(0) => return Err(self.ended(what)),
+            Ok(got) => got.min(len),
+            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            Err(error) => return Err(DapError::of_io(Document::Dap, &error)),
+        };
+        self.left = self.left.saturating_sub(got);
+        self.at = self.at.saturating_add(got as u64);
+        Ok(got)
+    }
+
+    /// Whether a byte of values is left in this chunk or a later one.
+    fn has_more(&mut self) -> Result<bool, DapError> {
+        let mut n_empty = 0_u32;
+        while self.left == 0 {
+            if self.is_last {
+                return Ok(false);
+            }
+            let mut header = [0; 4];
+            let len = read_full(&mut self.inner, &mut header)?;
+            if len < header.len() {
+                let at = self.at.saturating_add(len as u64);
+                return Err(malformed(at, "the body ends without a last chunk"));
+            }
+            self.at = self.at.saturating_add(4);
+            self.take_header(header)?;
+            n_empty = n_empty.saturating_add(1);
+            if n_empty > MOST_EMPTY {
+                return Err(malformed(self.at, format!("{MOST_EMPTY} chunks without bytes")));
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_header(&mut self, [flags, a, b, c]: [u8; 4]) -> Result<(), DapError> {
+        // Fits, having three bytes.
+        self.left = usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(MOST_BYTES);
+        self.is_last = flags & LAST != 0;
+        if flags & ERROR != 0 {
+            let text = message(&mut self.inner, MOST_MESSAGE.min(self.left as u64))?;
+            return Err(error::of_text(Document::Dap, &text));
+        }
+        Ok(())
+    }
+
+    fn ended(&self, what: &str) -> DapError {
+        let left = self.left;
+        malformed(self.at, format!("the body ends {left} bytes before its chunk does, in {what}"))
+    }
+}
+
+/// Reads until `to` is full or the reader ends.
+fn read_full(inner: &mut impl Read, to: &mut [u8]) -> Result<usize, DapError> {
+    let mut done = 0_usize;
+    while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match inner.read(rest) {
+            Ok(0) => break,
+            Ok(got) => done = done.saturating_add(got),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(DapError::of_io(Document::Dap, &error)),
+        }
+    }
+    Ok(done)
+}
+
+/// So many bytes, or as many as come.
+fn message(inner: &mut impl Read, most: u64) -> Result<Vec<u8>, DapError> {
+    let mut text = Vec::new();
+    let read = inner.take(most).read_to_end(&mut text);
+    read.map_err(|error| DapError::of_io(Document::Dap, &error))?;
+    Ok(text)
+}
+
+impl<R> std::fmt::Debug for Chunks<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chunks").field("at", &self.at).field("left", &self.left).finish()
+    }
+}
+
+/// Writes chunks, none longer than `most` bytes, and nothing of values before a chunk is full.
+#[derive(Debug)]
+pub struct ChunkWriter<W> {
+    inner: W,
+    most: usize,
+    pending: Vec<u8>,
+    crc: crc32fast::Hasher,
+}
+
+impl<W: std::io::Write> ChunkWriter<W> {
+    /// Writes the first chunk. `flags` are those of the first chunk, [`LITTLE_ENDIAN`] and [`NO_CHECKSUMS`]; `most` is the longest that chunks of values
+    /// become, at most [`MOST_BYTES`] and at least 1.
+    ///
+    /// # Errors
+    /// A DMR that is longer than a chunk; what the writer says.
+    pub fn begin(mut inner: W, flags: u8, dmr: &str, most: usize) -> std::io::Result<Self> {
+        chunk(&mut inner, flags & !(LAST | ERROR), dmr.as_bytes())?;
+        let most = most.clamp(1, MOST_BYTES);
+        Ok(ChunkWriter { inner, most, pending: Vec::new(), crc: crc32fast::Hasher::new() })
+    }
+
+    /// Adds bytes of values.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn values(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+        self.crc.update(bytes);
+        while !bytes.is_empty() {
+            let room = self.most.saturating_sub(self.pending.len());
+            let (now, after) = bytes.split_at(room.min(bytes.len()));
+            self.pending.extend_from_slice(now);
+            bytes = after;
+            if self.pending.len() >= self.most {
+                chunk(&mut self.inner, 0, &std::mem::take(&mut self.pending))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the checksum of all values since the last one.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn checksum(&mut self, little_endian: bool) -> std::io::Result<()> {
+        let crc = std::mem::take(&mut self.crc).finalize();
+        let bytes = if little_endian { crc.to_le_bytes() } else { crc.to_be_bytes() };
+        self.values(&bytes)?;
+        self.crc.reset();
+        Ok(())
+    }
+
+    /// Writes what is left as the last chunk.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn end(mut self) -> std::io::Result<W> {
+        chunk(&mut self.inner, LAST, &self.pending)?;
+        Ok(self.inner)
+    }
+
+    /// Ends with an error in place of what was to come.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn fail(mut self, http_code: u16, message: &str) -> std::io::Result<W> {
+        let text = error::write(http_code, message);
+        chunk(&mut self.inner, LAST | ERROR, text.as_bytes())?;
+        Ok(self.inner)
+    }
+}
+
+fn chunk(inner: &mut impl std::io::Write, flags: u8, bytes: &[u8]) -> std::io::Result<()> {
+    let too_long = || std::io::Error::new(ErrorKind::InvalidInput, "longer than a chunk can be");
+    let len = u32::try_from(bytes.len()).ok().filter(|len| *len <= 0xff_ffff);
+    let [_, a, b, c] = len.ok_or_else(too_long)?.to_be_bytes();
+    inner.write_all(&[flags, a, b, c])?;
+    inner.write_all(bytes)
+}
