@@ -117,9 +117,8 @@ pub(super) fn run(
         drop(file);
         // An error that keeps it from being noted is the same one, or comes after it.
         if noted.is_ok() && complete.done.is_empty() {
+            fs::remove_file(path).map_err(|error| at(path, &error))?;
             complete.remove()?;
-        } else {
-            temporary.keep();
         }
         return Err(of_one(error));
     }

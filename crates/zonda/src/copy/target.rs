@@ -74,26 +74,21 @@ impl Temporary {
         Temporary::named(Temporary::check(target, source, replace)?, replace)
     }
 
-    /// The same for a file that has a name by which a later copy finds it ([`Temporary::keep`]): that of the target with `suffix` behind it.
-    /// Whoever calls this sees to it that nobody else does.
+    /// The same for a file that has a name by which a later copy finds it, and is not removed here. Whoever calls this sees to it that nobody else has
+    /// it, and makes the file.
     ///
     /// # Errors
     /// As [`Temporary::beside`].
     pub(super) fn known(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
         let path = Temporary::check(target, source, replace)?;
         let temporary = with_suffix(&path, PART);
-        let (is_folder, finished) = (false, false);
+        let (is_folder, finished) = (false, true);
         Ok(Temporary { path, temporary, _held: None, upload: None, replace, is_folder, finished })
     }
 
     /// The path of another file beside the target.
     pub(super) fn beside_target(&self, suffix: &str) -> PathBuf {
         with_suffix(&self.path, suffix)
-    }
-
-    /// Leaves the file, which is not complete, where it is.
-    pub(super) fn keep(mut self) {
-        self.finished = true;
     }
 
     /// The path of a target, which may be made.
