@@ -489,11 +489,11 @@ impl Dap2 {
             dims.push(match len {
                 None => Wanted { len: axis.len, start, count, stride },
                 Some(len) => {
-                    let wanted = if self.whole.is_some() {
-                        Wanted { len: axis.len, start, count, stride }
-                    } else {
-                        Wanted { len: count, start: 0, count, stride: 1 }
-                    };
+                    let asked = Wanted { len: count, start: 0, count, stride: 1 };
+                    let all = Wanted { len: axis.len, start, count, stride };
+                    // Some servers give everything where they do not understand slices: what is wanted is in it.
+                    let has_all = self.whole.is_some() || (count != len && axis.len == len);
+                    let wanted = if has_all { all } else { asked };
                     if wanted.len != len {
                         let what = format!(
                             "has {len} elements along dimension {dim}, {} were asked for",
