@@ -47,22 +47,22 @@ pub(crate) fn overwrite(file: &dyn Dispatch, get: &Transfer<Access<'_>>, bytes: 
     let own = || Meta::of(file, group).and_then(|meta| Ok(meta.var(var)?.ty())).ok().flatten();
     let mem = mem.or_else(|| own().map(ExtType::natural_mem));
     let owner = VarRef { group, var };
-    match mem.and_then(|mem| fill_value(file, owner, mem)) {
-        Some(value) => repeat(&value, bytes),
+    match mem.and_then(|mem| Some((mem.size(), fill_value(file, owner, mem)?))) {
+        Some((size, value)) => repeat(value.get(..size).unwrap_or(&value), bytes),
         None => fill(mem, bytes),
     }
 }
 
 /// The fill value that a variable names, in the form of memory: what its readers take for missing. `None` where it names none, or none that has this
 /// form, or its attributes cannot be read either.
-fn fill_value(file: &dyn Dispatch, owner: VarRef, mem: MemType) -> Option<Vec<u8>> {
+fn fill_value(file: &dyn Dispatch, owner: VarRef, mem: MemType) -> Option<[u8; 8]> {
     let mut get = Transfer::new(AttAccess { owner, name: b"_FillValue", mem: Some(mem) });
     file.check_get_att(&mut get).ok()?;
     if get.n_bytes != mem.size() {
         return None;
     }
-    let mut value = vec![0; mem.size()];
-    let got = file.get_att(&get, Destination::plain(&mut value)).ok()?;
+    let mut value = [0; 8];
+    let got = file.get_att(&get, Destination::plain(value.get_mut(..mem.size())?)).ok()?;
     (got.out_of_range == 0).then_some(value)
 }
 

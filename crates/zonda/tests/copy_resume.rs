@@ -72,7 +72,11 @@ fn n_differences(one: &Path, other: &Path) -> u64 {
     let open = |path: &Path| Dataset::open(path, &OpenOptions::default()).unwrap();
     let (one, other) = (open(one), open(other));
     let go_on = &mut |_: &Progress<'_>| ControlFlow::Continue(());
-    diff(&one, &other, &DiffOptions::default(), &mut |found| println!("{found:?}"), go_on).unwrap()
+    let mut told = Vec::new();
+    let found = &mut |difference| told.push(format!("{difference:?}"));
+    let n = diff(&one, &other, &DiffOptions::default(), found, go_on).unwrap();
+    assert!(told.is_empty(), "{told:?}");
+    n
 }
 
 fn n_copied_before(done: &Copied) -> usize {

@@ -168,13 +168,12 @@ mod tests {
         let found = resolved("one.invalid", far(), slow).unwrap();
         assert_eq!(found, ["10.1.2.3:0".parse::<SocketAddr>().unwrap()]);
         assert_eq!(ASKED.load(Ordering::SeqCst), 1, "the one that was given up has the answer");
-        std::thread::scope(|scope| {
-            for i in 0..20 {
-                scope.spawn(move || {
-                    assert!(resolved(&format!("host{i}.invalid"), soon(), slow).is_err());
-                });
-            }
-        });
+        let ask = |i| {
+            let one = move || resolved(&format!("host{i}.invalid"), soon(), slow).is_err();
+            worker::spawn("test".to_owned(), Purpose::Remote, one).unwrap()
+        };
+        let threads: Vec<_> = (0..20).map(ask).collect();
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap()));
         assert_eq!(ASKED.load(Ordering::SeqCst), 1 + MOST_LOOKUPS, "no more than may run");
         // There is room again when those are over.
         assert!(resolved("last.invalid", far(), slow).is_ok());
