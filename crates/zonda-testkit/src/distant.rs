@@ -164,6 +164,7 @@ fn failure(range: &Range<u64>) -> StorageError {
         url: URL.into(),
         range: Some((range.start, range.end.saturating_sub(range.start))),
         kind: RemoteFailure::Broken,
+        status: Some(500),
         what: "status 500: the line was cut".into(),
     }
 }
