@@ -58,6 +58,7 @@ fn check_missing(storage: &dyn Storage, at: u64, len: usize) -> Result<(), Class
         url: remote.shown(),
         range: Some((at, len as u64)),
         kind: RemoteFailure::Broken,
+        status: None,
         what: Arc::from(what),
     }))
 }
