@@ -187,6 +187,8 @@ into() {
 }
 
 if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
+# OPeNDAP servers of others and xarray's engine for them; apart, since their versions of NumPy and xarray are their own business.
+if ((test)); then into out/venv-dap pydap xarray opendap-protocol xpublish xpublish-opendap; fi
 if ((par)); then
     # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
     into out/venv-mpich mpich mpi4py numpy

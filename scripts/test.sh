@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 quick=(lint fast abi headers prefix rig)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote dap cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -30,6 +30,9 @@ stage() {
             fi
             local skip=() status=0
             [ "$1" = unit ] || mapfile -t skip < <(echo --exact && sed -n 's/^[a-z].*/--skip\n&/p' tests/slow-units.txt)
+            # Saved OPeNDAP responses, where the stage `conformance` unpacked the reference's source package once.
+            local dap=$PWD/out/conformance/src/netcdf-c-4.9.0
+            [ ! -d "$dap" ] || export ZONDA_DAP_DATA=$dap
             # Examples are compiled by the lints: nothing of them is run.
             cargo test --workspace --exclude zonda-python --quiet --no-fail-fast --lib --bins --tests -- "${skip[@]}" || status=$?
             [ "$1" = fast ] || cargo test --workspace --exclude zonda-python --quiet --no-fail-fast --doc || status=$?
@@ -70,6 +73,7 @@ stage() {
         servers) tests/servers/run.py ;;
         par) tests/par/run.py ;;
         remote) tests/remote/run.py ;;
+        dap) tests/dap/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&

@@ -79,8 +79,9 @@ class Executor:
                 self.plugins = self.plugins or build_plugins(self.s, self.src, build)
             shutil.copytree(self.plugins, os.path.join(tree, "plugins"))     # one test moves them
         for tool in TOOLS:
-            folder = "ncdump" if tool == "nccopy" else tool
-            self._script(os.path.join(tree, folder, tool), 'exec "%s" "$@"' % os.path.join(self.tools, tool))
+            # ncgen beside ncdump, too, for drivers of ours.
+            for folder in ["ncdump" if tool == "nccopy" else tool] + (["ncdump"] if tool == "ncgen" else []):
+                self._script(os.path.join(tree, folder, tool), 'exec "%s" "$@"' % os.path.join(self.tools, tool))
         # The path converter gives its last argument back on a POSIX machine.
         self._script(os.path.join(tree, "ncdump", "ncpathcvt"),
                      'for last in "$@"; do :; done\nprintf %s "$last"')

@@ -5,9 +5,9 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zonda_dap::dap4::dmr::Dmr;
-use zonda_dap::dap4::{Dap4, open};
-use zonda_dap::{Asked, DapError, Part, Protocol, Request, Server, Sink};
+use zonda_dap::dap4::dmr::{Dmr, Group};
+use zonda_dap::dap4::{BodyWriter, Dap4, Form, open};
+use zonda_dap::{Asked, DapError, Model, Part, Protocol, Request, Server, Sink, Var};
 use zonda_format::OwnedValues;
 use zonda_storage::{RemoteFailure, StorageError};
 
@@ -153,4 +153,134 @@ fn a_flipped_bit_is_found() {
             assert!(came.is_err() || came.unwrap() == right, "{} at {at}", path.display());
         }
     }
+}
+
+/// Flags of the first chunk, and the bytes of all others.
+fn payload(body: &[u8]) -> (u8, Vec<u8>) {
+    let (mut rest, mut bytes, mut n) = (body, Vec::new(), 0);
+    while let [_, a, b, c, after @ ..] = rest {
+        let len = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
+        if n > 0 {
+            bytes.extend(&after[..len]);
+        }
+        rest = &after[len..];
+        n += 1;
+    }
+    (body[0], bytes)
+}
+
+/// Variables in the order of their values, by their places in the model.
+fn in_order(dmr: &Group, path: &str, model: &Model, to: &mut Vec<usize>) {
+    let path_of = |group: usize| {
+        let mut path = String::new();
+        let mut group = &model.groups[group];
+        while let Some(parent) = group.parent {
+            path = format!("/{}{path}", group.name);
+            group = &model.groups[parent];
+        }
+        path
+    };
+    for var in &dmr.vars {
+        let is_it = |of: &Var| of.name == var.name && path_of(of.group) == path;
+        to.push(model.vars.iter().position(is_it).unwrap());
+    }
+    for group in &dmr.groups {
+        in_order(group, &format!("{path}/{}", group.name), model, to);
+    }
+}
+
+#[test]
+fn bodies_are_written_as_they_were() {
+    let mut compared = 0;
+    for path in files(".dap") {
+        let body = fs::read(&path).unwrap();
+        let (flags, bytes) = payload(body.strip_suffix(b"\n").unwrap_or(&body));
+        let dataset = opened(&path, &server(&path));
+        let len = usize::from(body[2]) << 8 | usize::from(body[3]);
+        let dmr = Dmr::parse(&body[4..4 + len]).unwrap();
+        let came = read(&dataset, &body).unwrap();
+        let mut order = Vec::new();
+        in_order(&dmr.root, "", dataset.model(), &mut order);
+        let form = Form { little_endian: flags & 4 != 0, checksums: flags & 8 == 0, chunk: 1000 };
+        let mut writer = BodyWriter::begin(Vec::new(), &dmr, form).unwrap();
+        for var in order {
+            let (_, values) = came.0.iter().find(|(part, _)| *part == var).unwrap();
+            writer.variable(values).unwrap();
+        }
+        let written = writer.end().unwrap();
+        assert_eq!(read(&dataset, &written).unwrap(), came, "{}", path.display());
+        // Opaques became as long as their type.
+        if !dmr.write().contains("<Opaque") {
+            assert_eq!(payload(&written).1, bytes, "{}", path.display());
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
+fn below(folder: &Path, to: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, to);
+        } else {
+            to.push(path);
+        }
+    }
+}
+
+/// A DMR and nothing else.
+#[derive(Debug)]
+struct Alone(Vec<u8>);
+
+impl Server for Alone {
+    fn ask(&self, _: &Request) -> Result<Box<dyn Read + Send>, StorageError> {
+        Ok(Box::new(Cursor::new(self.0.clone())))
+    }
+
+    fn heeds_constraints(&self) -> bool {
+        true
+    }
+
+    fn parallel(&self) -> usize {
+        1
+    }
+}
+
+/// Where `ZONDA_LIBDAP` names the sources of libdap: each DMR of its tests is read and written back, or refused with a reason. Says which with `--nocapture`.
+#[test]
+fn metadata_of_libdap() {
+    let Some(folder) = std::env::var_os("ZONDA_LIBDAP") else { return };
+    let mut all = Vec::new();
+    below(Path::new(&folder), &mut all);
+    all.sort();
+    let (mut parsed, mut opened, mut refused) = (0, 0, 0);
+    for path in all {
+        let bytes = fs::read(&path).unwrap();
+        let is_dmr = bytes.windows(8).any(|window| window == b"<Dataset")
+            && [b"DAP/4.0", b"dmrVers"]
+                .iter()
+                .any(|word| bytes.windows(7).any(|window| window == *word));
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !is_dmr || ![".xml", ".dmr", ".dmrpp"].iter().any(|end| name.ends_with(end)) {
+            continue;
+        }
+        match Dmr::parse(&bytes) {
+            Ok(dmr) => {
+                parsed += 1;
+                assert_eq!(Dmr::parse(dmr.write().as_bytes()).unwrap(), dmr, "{name}");
+                let server: Arc<dyn Server> = Arc::new(Alone(bytes));
+                match open(&server, &Asked::default()) {
+                    Ok(_) => opened += 1,
+                    Err(error) => eprintln!("{name} parses, but: {error}"),
+                }
+            }
+            Err(error) => {
+                refused += 1;
+                eprintln!("{name}: {error}");
+            }
+        }
+    }
+    eprintln!("{parsed} parse, of which {opened} open; {refused} are refused");
+    assert!(parsed > 0);
 }

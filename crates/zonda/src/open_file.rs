@@ -58,7 +58,7 @@ impl OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
             may_have_ranks: file.as_any().is::<ParallelFile>() || file.as_any().is::<ServedFile>(),
-            is_remote: file.storage().is_some_and(|storage| storage.remote().is_some()),
+            is_remote: file.is_remote(),
             storage: file.storage().cloned(),
             // Without a writing half it could never be synced or closed.
             is_writable: file.is_writable() && file.writer().is_some(),

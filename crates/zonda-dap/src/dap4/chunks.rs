@@ -337,3 +337,84 @@ fn chunk(inner: &mut impl std::io::Write, flags: u8, bytes: &[u8]) -> std::io::R
     inner.write_all(&[flags, a, b, c])?;
     inner.write_all(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(body: &[u8]) -> Result<Chunks<&[u8]>, DapError> {
+        Chunks::begin(body).map(|(_, chunks)| chunks)
+    }
+
+    fn message_of(result: Result<impl Sized, DapError>) -> String {
+        match result {
+            Ok(_) => panic!("it should fail"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn values_are_cut_anywhere() {
+        let body = b"\x04\0\0\x03DMR\0\0\0\x01a\0\0\0\0\0\0\0\x02bc\x01\0\0\x01d";
+        let (dmr, mut chunks) = Chunks::begin(&body[..]).unwrap();
+        assert_eq!(dmr, b"DMR");
+        assert!(chunks.is_little_endian() && !chunks.says_no_checksums());
+        let mut bytes = [0; 3];
+        chunks.fill(&mut bytes, "v").unwrap();
+        assert_eq!((&bytes, chunks.take_crc()), (b"abc", crc32fast::hash(b"abc")));
+        assert_eq!(chunks.peek().unwrap(), None);
+        chunks.fill(&mut bytes[..1], "v").unwrap();
+        assert_eq!(&bytes[..1], b"d");
+        assert_eq!(chunks.position(), body.len() as u64);
+        chunks.finish().unwrap();
+    }
+
+    #[test]
+    fn what_is_no_body() {
+        let page = b"<html><head><title>Log in</title></head></html>";
+        assert!(message_of(begun(page)).contains("a page in HTML: Log in"));
+        let error = b"<?xml version='1.0'?><Error httpcode='403'><Message>no</Message></Error>";
+        assert!(message_of(begun(error)).ends_with("the server says: no"));
+        let dap2 = b"Error {\n code = 404;\n message = \"gone\";\n};";
+        assert!(message_of(begun(dap2)).contains("message = \"gone\""));
+        assert!(message_of(begun(b"")).contains("it sent nothing"));
+        assert!(message_of(begun(b"\x04\0")).contains("in the header of its first chunk"));
+        assert!(message_of(begun(b"\x04\0\0\0")).contains("is empty"));
+        assert!(message_of(begun(b"\x04\xff\xff\xffDMR")).contains("in the DMR"));
+        let error = b"\x02\0\0\x18<Error><Message>no</Message></Error>";
+        assert!(message_of(begun(error)).contains("the server says"));
+    }
+
+    #[test]
+    fn chunks_without_bytes_end() {
+        let body = [&b"\0\0\0\x03DMR"[..], &[0; 40_000]].concat();
+        let mut chunks = begun(&body).unwrap();
+        assert!(message_of(chunks.fill(&mut [0], "v")).contains("chunks without bytes"));
+    }
+
+    #[test]
+    fn an_error_behind_the_last_variable_is_one() {
+        let body = b"\0\0\0\x03DMR\0\0\0\x01a\x03\0\0\x04gone";
+        let mut chunks = begun(body).unwrap();
+        chunks.fill(&mut [0], "v").unwrap();
+        assert!(message_of(chunks.finish()).contains("gone"));
+    }
+
+    #[test]
+    fn more_than_there_should_be() {
+        let begin = &b"\0\0\0\x03DMR"[..];
+        let body = |rest: &[u8]| [begin, rest].concat();
+        assert!(begun(&body(b"\x01\0\0\0")).unwrap().finish().is_ok());
+        assert!(begun(&body(b"\x01\0\0\0\n")).unwrap().finish().is_ok());
+        assert!(begun(&body(b"\x01\0\0\0\n\n")).unwrap().finish().is_err());
+        assert!(begun(&body(b"\x01\0\0\x01a")).unwrap().finish().is_err());
+        assert!(begun(&body(b"\0\0\0\0")).unwrap().finish().is_err());
+        assert!(begun(&body(b"")).unwrap().finish().is_err());
+    }
+
+    #[test]
+    fn a_dmr_longer_than_a_chunk_is_refused() {
+        let dmr = "x".repeat(MOST_BYTES + 1);
+        assert!(ChunkWriter::begin(Vec::new(), 0, &dmr, 1).is_err());
+    }
+}

@@ -1,7 +1,7 @@
 //! A dataset by DAP4.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 use zonda_format::OwnedValues;
@@ -21,6 +21,9 @@ use crate::protocol::{Asked, Part, Protocol, Request, Server, Sink};
 
 /// Longest DMR, in bytes.
 const MOST_DMR: u64 = 64 << 20;
+
+/// Bytes of a body that are read ahead.
+const BUFFER: usize = 32 << 10;
 
 /// A dataset by DAP4.
 #[derive(Debug)]
@@ -74,9 +77,10 @@ fn ask_dmr(server: &dyn Server, query: &str, is_remote: bool) -> Result<Dmr, Dap
 
 /// Whether another name for the document is worth a try. Nothing helps where nobody answers.
 fn may_have_another(error: &DapError) -> bool {
-    use zonda_storage::RemoteFailure::{Denied, Unreachable, Unusable};
+    use zonda_storage::RemoteFailure::{Denied, NoMemory, TimedOut, Unreachable, Unusable};
     let fatal = |error: &StorageError| {
-        matches!(error, StorageError::Remote { kind: Denied | Unreachable | Unusable, .. })
+        let StorageError::Remote { kind, .. } = error else { return false };
+        matches!(kind, Denied | NoMemory | TimedOut | Unreachable | Unusable)
     };
     match error {
         DapError::Storage { error, .. } => !fatal(error),
@@ -146,6 +150,8 @@ impl Protocol for Dap4 {
         for (i, part) in parts.iter().enumerate() {
             wanted.insert(&self.known(part)?.fqn, i);
         }
+        // Strings and records are read by a few bytes.
+        let body = BufReader::with_capacity(BUFFER, body);
         let (dmr, chunks) = Chunks::begin(body)?;
         let dmr = Dmr::parse(&dmr)?;
         let reading = Names::of(&dmr, self.settings);
@@ -229,3 +235,7 @@ impl Taker for To<'_> {
         self.part.map_or(Ok(()), |part| self.sink.owned(part, elements))
     }
 }
+
+#[cfg(test)]
+#[path = "dataset_tests.rs"]
+mod tests;

@@ -7,6 +7,7 @@ pub mod dmr;
 
 mod body;
 mod dataset;
+mod encode;
 mod error;
 mod layout;
 mod mapping;
@@ -14,6 +15,7 @@ mod query;
 mod settings;
 
 pub use dataset::{Dap4, open};
+pub use encode::{BodyWriter, Form};
 
 /// The attribute of a variable whose values have a checksum behind them.
 const CHECKSUM: &str = "_DAP4_Checksum_CRC32";

@@ -3,6 +3,7 @@
 
 pub(super) mod names;
 mod parse;
+mod relative;
 mod tree;
 mod write;
 pub(super) mod xml;

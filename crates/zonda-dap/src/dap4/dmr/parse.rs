@@ -3,6 +3,7 @@
 use roxmltree::Node;
 
 use super::names::At;
+use super::relative;
 use super::tree::{
     Atomic, Attribute, AttributeValue, DimRef, Dimension, Dmr, Enumeration, Group, MOST_DEPTH,
     Type, Variable,
@@ -40,6 +41,7 @@ impl Dmr {
             root: group(root, 0)?,
         };
         dmr.root.name = "/".into();
+        relative::resolve(&mut dmr);
         Ok(dmr)
     }
 }
@@ -243,4 +245,98 @@ fn values(node: Node<'_, '_>) -> Vec<String> {
         }
     };
     named(node, "Value").map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(inside: &str) -> (u64, String) {
+        let text = format!("<Dataset name=\"d\">{inside}</Dataset>");
+        match Dmr::parse(text.as_bytes()).unwrap_err() {
+            DapError::Malformed { at, what, .. } => (at, what),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn faults_name_object_and_byte() {
+        let begin = "<Dataset name=\"d\">".len() as u64;
+        let faults = [
+            ("<Dimension name=\"x\"/>", "Dimension \"x\" has no size"),
+            ("<Dimension size=\"3\"/>", "<Dimension> has no name"),
+            ("<Dimension name=\"x\" size=\"-3\"/>", "Dimension \"x\": \"-3\" is no size"),
+            ("<Group/>", "<Group> has no name"),
+            ("<Group name=\"\"/>", "<Group> has no name"),
+            ("<Int32/>", "<Int32> has no name"),
+            ("<Int33 name=\"x\"/>", "<Int33> is no element of a DMR"),
+            ("<Enum name=\"x\"/>", "Enum \"x\" does not say which"),
+            ("<Enumeration name=\"x\" basetype=\"Int8\"/>", "Enumeration \"x\" has no values"),
+            (
+                "<Enumeration name=\"x\" basetype=\"String\"/>",
+                "Enumeration \"x\": \"String\" is no integer type",
+            ),
+        ];
+        for (inside, what) in faults {
+            assert_eq!(refused(inside), (begin, what.into()), "{inside}");
+        }
+        let inside = "<Int32 name=\"x\"><Dim/></Int32>";
+        assert_eq!(refused(inside).0, begin + 16);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = |n: usize| {
+            let (begin, end) = ("<Structure name=\"s\">".repeat(n), "</Structure>".repeat(n));
+            format!("<Dataset>{begin}<Int8 name=\"x\"/>{end}</Dataset>")
+        };
+        assert!(Dmr::parse(deep(MOST_DEPTH - 2).as_bytes()).is_ok());
+        let error = Dmr::parse(deep(MOST_DEPTH).as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("nested more than"), "{error}");
+    }
+
+    #[test]
+    fn values_of_attributes_come_in_three_ways() {
+        let text = "<Dataset><Attribute name=\"a\" type=\"Int32\"><Value value=\"1\"/><Value> 2\n</Value><Value/></Attribute><Attribute name=\"b\" type=\"String\" value=\"x &amp; y\"/><Attribute name=\"c\"><Attribute name=\"d\" type=\"Byte\"/></Attribute><OtherXML name=\"e\"><f g=\"1\"/></OtherXML></Dataset>";
+        let dmr = Dmr::parse(text.as_bytes()).unwrap();
+        let values: Vec<_> = dmr.root.attributes.iter().map(|a| a.value.clone()).collect();
+        let AttributeValue::Values(_, a) = &values[0] else { panic!() };
+        assert_eq!(*a, ["1", " 2\n", ""]);
+        assert_eq!(values[1], AttributeValue::Values("String".into(), vec!["x & y".into()]));
+        assert!(matches!(&values[2], AttributeValue::Container(inner) if inner.len() == 1));
+        assert_eq!(values[3], AttributeValue::OtherXml("<f g=\"1\"/>".into()));
+        assert_eq!(Dmr::parse(dmr.write().as_bytes()).unwrap(), dmr);
+    }
+
+    #[test]
+    fn foreign_elements_are_passed_over() {
+        let text = "<Dataset xmlns=\"d\" xmlns:p=\"p\"><p:x/><Structure name=\"s\"><Int8 name=\"a\"><p:chunks/></Int8><p:y/></Structure></Dataset>";
+        let dmr = Dmr::parse(text.as_bytes()).unwrap();
+        assert_eq!(dmr.root.vars.len(), 1);
+        assert!(matches!(&dmr.root.vars[0].ty, Type::Structure(fields) if fields.len() == 1));
+    }
+
+    #[test]
+    fn names_without_groups_are_the_nearest_ones() {
+        let text = "<Dataset><Dimension name=\"x\" size=\"1\"/><Group name=\"g\"><Dimension name=\"x\" size=\"2\"/><Group name=\"h\"><Int8 name=\"a\"><Dim name=\"x\"/><Dim name=\"/x\"/><Dim name=\"no\"/></Int8></Group></Group></Dataset>";
+        let dmr = Dmr::parse(text.as_bytes()).unwrap();
+        let var = &dmr.root.groups[0].groups[0].vars[0];
+        let dims = ["/g/x", "/x", "no"].map(|name| DimRef::Shared(name.into()));
+        assert_eq!(var.dims, dims);
+    }
+
+    #[test]
+    fn an_error_in_place_of_a_document() {
+        for text in [
+            "<Error httpcode=\"404\"><Message>gone</Message></Error>",
+            "<html>gone</html>",
+            "gone",
+            "",
+        ] {
+            let error = Dmr::parse(text.as_bytes()).unwrap_err();
+            assert!(matches!(error, DapError::Server { .. }), "{error}");
+        }
+        let error = Dmr::parse(b"<?xml version='1.0'?><DDS/>").unwrap_err();
+        assert!(matches!(error, DapError::Malformed { .. }), "{error}");
+    }
 }

@@ -247,3 +247,6 @@ impl<'a> Mapper<'a> {
         Ok(Known { fqn: found.fqn.clone(), layout, dims: known })
     }
 }
+
+#[cfg(test)]
+mod tests;
