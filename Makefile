@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench bench-writes bench-remote bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -44,6 +44,11 @@ bench-remote: ## files behind a server, at 20 ms and 0 ms a request, beside netC
 	scripts/setup.sh --demo --test
 	@$(MAKE) --no-print-directory build
 	bench/remote.py
+
+remote-table: ## the same arrays in a file, by OPeNDAP and by byte ranges, at 0 ms and 20 ms a request: the table and the plot
+	scripts/setup.sh --demo --test
+	@$(MAKE) --no-print-directory build
+	bench/remote_table.py
 
 bench-python: ## Python libraries on the same arrays; hours
 	scripts/setup.sh --demo --python

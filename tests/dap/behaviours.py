@@ -331,6 +331,10 @@ BREAKS += [row(4, "dap", act, (DATA, *NET)) for act in (wrong_checksum, one_bit,
 BREAKS += [row(4, "dap", act, (SERVICE, DATA), message=MESSAGE) for act in (error_chunk, error_chunk_first)]
 
 
+# What takes as long as a client waits.
+SLOW = (silence, dripping, endless, one_endless_string, endless_values, endless_values_told_short, empty_chunks_for_ever, chunks_for_ever)
+
+
 # ---- What is to be got over
 
 def busy_once(r):

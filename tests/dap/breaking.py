@@ -4,6 +4,7 @@
 Of each behaviour: an error with one of its codes, which names the URL; no value is delivered, the caller's memory is all fill; time and memory
 are bounded. Those of HOLDS are to be got over. `cuts` ends each document of small datasets at every byte.
 """
+import concurrent.futures
 import contextlib
 import json
 import socket
@@ -131,11 +132,10 @@ class Breaking:
 
 def asked(bench, port, version, variable="v"):
     """What the C interface says of it: (seconds, answer)."""
-    home = places.home_of(bench.homes, "breaking", ncrc="HTTP.TIMEOUT=%d\nHTTP.CONNECTTIMEOUT=%d\n" % (TIMEOUT, TIMEOUT))
     began = time.monotonic()
     url = "[dap%d]http://127.0.0.1:%d/broken" % (version, port)
     command = [sys.executable, HERE.parent / "remote" / "capi.py", rig.LIBRARY, url, variable, str(N)]
-    done = bench.run(command, bench.environment(home), seconds=3 * SECONDS)
+    done = bench.run(command, bench.environment(bench.breaking_home), seconds=3 * SECONDS)
     if done.returncode:
         raise Wrong("the program ends with %s: %s" % (done.returncode, done.stderr[-300:]))
     return time.monotonic() - began, json.loads(done.stdout)
@@ -189,20 +189,25 @@ def all_of(bench):
         return
     import behaviours
 
-    for version, where, act, codes, only_open, message in behaviours.BREAKS:
-        name = "hostile DAP%d %s of .%s" % (version, act.__name__.replace("_", " "), where[0])
-        if bench.options.wants(name):
-            bench.counts.attempt(name, breaks, bench, version, where, act, codes, only_open, message)
-    for version, where, act in behaviours.HOLDS:
-        name = "hostile DAP%d %s of .%s, got over" % (version, act.__name__.replace("_", " "), where[0])
-        if bench.options.wants(name):
-            bench.counts.attempt(name, holds, bench, version, where, act)
+    # Most of them wait for a client that waits.
+    bench.breaking_home = places.home_of(bench.homes, "breaking", ncrc="HTTP.TIMEOUT=%d\nHTTP.CONNECTTIMEOUT=%d\n" % (TIMEOUT, TIMEOUT))
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        cases = [pool.submit(bench.counts.attempt, name, test, bench, *arguments) for name, test, *arguments in every(behaviours) if bench.options.wants(name)]
+        for case in cases:
+            case.result()
+
+
+def every(behaviours):
+    """(name, test, its arguments); what takes longest first."""
     for version in (2, 4):
         for kind in ("dds", "das", "dods") if version == 2 else ("dmr", "dap"):
             for how in ("told", "broken"):
-                name = "cuts DAP%d .%s %s" % (version, kind, how)
-                if bench.options.wants(name):
-                    bench.counts.attempt(name, cuts, bench, version, kind, how)
+                yield "cuts DAP%d .%s %s" % (version, kind, how), cuts, version, kind, how
+    slow = [row for row in behaviours.BREAKS if row[2] in behaviours.SLOW]
+    for version, where, act, codes, only_open, message in slow + [row for row in behaviours.BREAKS if row not in slow]:
+        yield "hostile DAP%d %s of .%s" % (version, act.__name__.replace("_", " "), where[0]), breaks, version, where, act, codes, only_open, message
+    for version, where, act in behaviours.HOLDS:
+        yield "hostile DAP%d %s of .%s, got over" % (version, act.__name__.replace("_", " "), where[0]), holds, version, where, act
 
 
 # ---- Every byte
@@ -261,10 +266,9 @@ def cuts(bench, version, kind, how):
     server = Cutting(dataset, kind, how)
     longest = len(server.right(kind, ""))
     steps = list(range(0, longest, bench.options.by(13, 1, 1)))
-    home = places.home_of(bench.homes, "breaking", ncrc="HTTP.TIMEOUT=%d\nHTTP.CONNECTTIMEOUT=%d\n" % (TIMEOUT, TIMEOUT))
     try:
         url = "[dap%d]http://127.0.0.1:%d/%%d/broken" % (version, server.port)
-        done = bench.run([sys.executable, "-c", CUTTER, rig.LIBRARY, url, json.dumps(steps), ""], bench.environment(home), seconds=300)
+        done = bench.run([sys.executable, "-c", CUTTER, rig.LIBRARY, url, json.dumps(steps), ""], bench.environment(bench.breaking_home), seconds=300)
     finally:
         server.close()
     if done.returncode:

@@ -62,7 +62,14 @@ def of_all_types4():
 
 
 def made():
-    return {"made2": wire2.Dataset.made(DDS, DAS), "sequences": wire2.Dataset.made(SEQUENCES), "made4": of_all_types4(), "cf": cf()}
+    return {"made2": wire2.Dataset.made(DDS, DAS), "sequences": wire2.Dataset.made(SEQUENCES), "made4": of_all_types4(), "cf": cf(), **plenty()}
+
+
+def plenty():
+    """A variable of 4 MB, of which one needs little, in both versions."""
+    two = wire2.Dataset.made("Dataset { Float32 v[y = 1000][x = 1000]; } plenty;")
+    four = wire4.Dataset.made('<Dataset name="plenty" dapVersion="4.0"><Dimension name="n" size="1000"/><Float32 name="v"><Dim name="/n"/><Dim name="/n"/></Float32></Dataset>')
+    return {"plenty2": two, "plenty4": four}
 
 
 CF = """Dataset {

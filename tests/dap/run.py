@@ -6,6 +6,8 @@
 
 own       our own server (dap_server.py), which has every type of both versions: whole, single, partial, strided and empty selections by C
 data      the reference's test data by HTTP: ncdump says what it says of the same responses as files
+saved     the same data as files: ncdump says what it says with the distribution's library
+expected  the expected output of the reference's tests of its server, constraints in URLs among them
 servers   pydap, xpublish-opendap, opendap-protocol: each type and selection equals the served arrays
 xarray    xarray through Zonda's engine equals xarray's pydap engine
 programs  ncdump, nccopy, NCO, CDO, GDAL and netCDF4-python, with a URL as with the same data in a file
@@ -88,6 +90,12 @@ WAYS = (
     ("made4", "[dap4]{}/made4"), ("made4", "{}/made4#mode=dap4"), ("made4", "{}/made4#dap4"), ("made4", "[dap4]{}/big/made4"), ("made4", "[dap4]{}/nosums/made4"),
     ("made4", "[dap4]{}/tiny/made4"), ("made4", "[dap4]{}/whole/made4"), ("made4", "[dap4]{}/mute/made4"), ("made4", "dap4{}/made4"), ("made2", "dods{}/made2"),
 )  # fmt: skip
+# A constraint in the URL, and what is left of the dataset then.
+CONSTRAINED = (
+    ("made2", "{}/made2?af64[0:2][1:2:5]", "af64[0:2][1:2:5]"), ("made2", "{}/made2?i32,ai16[1][2:4],last", "i32,ai16[1][2:4],last"), ("made2", "{}/made2?g.g[0:2:4][1:3]", "g.g[0:2:4][1:3]"),
+    ("made2", "{}/made2?st.values[1:2],st.n", "st.values[1:2],st.n"), ("made4", "[dap4]{}/made4?dap4.ce=/aint32[0:1][1:2:5]", "/aint32[0:1][1:2:5]"),
+    ("made4", "[dap4]{}/made4?dap4.ce=/g/v[1:2][0:3];/float64", "/g/v[1:2][0:3];/float64"),
+)  # fmt: skip
 
 
 def own(bench):
@@ -97,6 +105,35 @@ def own(bench):
         if bench.options.wants(case):
             url = form.format(server.url.removeprefix("http") if form.startswith(("dap4{", "dods{")) else server.url)
             bench.counts.attempt(case, equal_own, bench, server, name, url)
+    for name, form, chosen in CONSTRAINED:
+        case = "own constraint %s" % form.format("")
+        if bench.options.wants(case):
+            bench.counts.attempt(case, equal_part, bench, server, form.format(server.url), name, chosen)
+    for name, form, variable in (("made2", "{}/plenty2", "v"), ("made4", "[dap4]{}/plenty4", "v")):
+        case = "own only what is asked for %s" % form.format("")
+        if bench.options.wants(case):
+            bench.counts.attempt(case, only_a_part, bench, server, form.format(server.url), variable)
+
+
+def equal_part(bench, server, url, name, chosen):
+    """A constraint in the URL makes the dataset, and selections are made of that."""
+    dataset = bench.made[name]
+    parts = dataset.chosen(chosen)
+    expected = list(client.of_dap2(parts) if isinstance(dataset, wire2.Dataset) else client.of_dap4(parts))
+    names = client.equal(bench, url, expected, bench.environment(), bench.options.seed, bench.options.by(1, 2, 20))
+    if sorted(names) != sorted(each.name.lstrip("/") for each in expected):
+        raise Wrong("there are %s, not %s" % (names, [each.name for each in expected]))
+
+
+def only_a_part(bench, server, url, variable):
+    """A part of a large variable costs no more than that."""
+    server.log()
+    code, answers = client.ask(bench, url, ["vars %s 100 200 3 4 2 5" % variable], bench.environment())
+    if code or answers.value()[0]:
+        raise Wrong("an error: %d" % code)
+    sizes = [len(server.answer(name, query, frozenset())[1]) for name, query, _ in server.log()]
+    if sum(sizes) > 16384 or not sizes:
+        raise Wrong("%d values took %s bytes" % (12, sizes))
 
 
 def equal_own(bench, server, name, url):
@@ -173,7 +210,71 @@ def hostile(bench):
     breaking.all_of(bench)
 
 
-PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data), "servers": (rig.FULL, servers_of_others), "xarray": (rig.FULL, by_xarray), "programs": (rig.FULL, by_programs),
+def saved(bench):
+    """Every saved response of the reference's source package, as a file: what the distribution's library says of it."""
+    if not SOURCE.exists() or not rig.reference():
+        bench.counts.skip("saved", "no source package of the reference, or no library of the distribution")
+        return
+    for path in sorted(source_data())[:: bench.options.by(10, 1, 1)]:
+        if bench.options.wants("saved %s" % path.name):
+            bench.counts.attempt("saved %s" % path.name, as_the_reference, bench, ("[dap4]file://%s" if path.parent.name == "daptestfiles" else "file://%s") % path)
+
+
+def as_the_reference(bench, url):
+    wanted = bench.dump(url, env=rig.environment(rig.reference(), HOME=bench.home))
+    got = bench.dump(url)
+    if wanted[0]:
+        # What it refuses we may read; that it ends is seen.
+        if got[0] < 0:
+            raise Wrong("ncdump ends with %d" % got[0])
+        return
+    if wanted[:2] != got[:2]:
+        lines = [(a, b) for a, b in zip(wanted[1].splitlines(), got[1].splitlines()) if a != b][:2]
+        raise Wrong("the reference and we: %s, status %d, %s" % (lines, got[0], got[2][-300:]))
+
+
+# What the reference's tests ask of its server with a constraint; the number is that of the expected output.
+CONSTRAINTS = {"test.01.1": "f64", "test.02.1": "b[1:2:10]", "test.03.1": "i32[0:1][1:2][0:2]", "test.03.2": "s1", "test.04.1": "types.i32", "test.05.1": "types.floats.f32",
+               "test.07.1": "person.age", "test.07.3": "person", "test.07.4": "types.f32", "test.06.1": "ThreeD"}  # fmt: skip
+
+
+def expected_remote(bench):
+    """The expected output of the reference's tests of its own server, which had the same data as its files for most of them: where the
+    distribution's library says something else of our server, too, the data are others."""
+    folder = SOURCE / "ncdap_test" / "expectremote3"
+    if not folder.exists():
+        bench.counts.skip("expected", "no source package of the reference: tests/conformance/run.py fetches it")
+        return
+    served, cases = {}, []
+    for path in sorted(folder.glob("*.dmp")):
+        name = path.stem if path.stem not in CONSTRAINTS else path.stem.rpartition(".")[0]
+        data = SOURCE / "ncdap_test" / "testdata3" / name
+        if data.with_name(name + ".dods").exists() and bench.options.wants("expected %s" % path.stem):
+            try:
+                served[name] = wire2.Dataset.read(data)
+                cases.append((path, name, CONSTRAINTS.get(path.stem, "")))
+            except (ValueError, AttributeError, KeyError) as why:
+                bench.counts.skip("expected %s" % path.stem, "our own decoder says: %s" % why)
+    with Server(served) as server:
+        for path, name, constraint in cases:
+            bench.counts.attempt("expected %s" % path.stem, as_expected, bench, path, "%s/%s%s" % (server.url, name, "?" + constraint if constraint else ""))
+
+
+def as_expected(bench, path, url):
+    def shape(text):
+        return "".join(text.replace("\\r", "").split())
+
+    wanted = path.read_text(errors="replace")
+    status, text, said = bench.dump(url)
+    if shape(text) == shape(wanted) and status == 0:
+        return
+    if not bench.options.reference and rig.reference() and shape(bench.dump(url, env=rig.environment(rig.reference(), HOME=bench.home))[1]) != shape(wanted):
+        raise rig.Skip("the reference says something else, too")
+    lines = [(a, b) for a, b in zip(wanted.splitlines(), text.splitlines()) if shape(a) != shape(b)][:2]
+    raise Wrong("expected and said: %s, status %d, %s" % (lines, status, said[-300:]))
+
+
+PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data), "saved": (rig.QUICK, saved), "expected": (rig.FULL, expected_remote), "servers": (rig.FULL, servers_of_others), "xarray": (rig.FULL, by_xarray), "programs": (rig.FULL, by_programs),
          "ways": (rig.FULL, by_ways), "hostile": (rig.FULL, hostile)}  # fmt: skip
 
 

@@ -165,7 +165,7 @@ fn datasets() -> Vec<PathBuf> {
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "dds"));
     paths.iter_mut().for_each(|path| _ = path.set_extension(""));
     paths.sort();
-    println!("{} datasets in {}", paths.len(), folder.display());
+    eprintln!("{} datasets in {}", paths.len(), folder.display());
     paths
 }
 
@@ -204,7 +204,7 @@ fn definitions_are_those_of_the_reference() {
             writeln!(wrong, "- {line}").unwrap();
         }
     }
-    println!("{n_same} datasets have the expected definitions");
+    eprintln!("{n_same} datasets have the expected definitions");
     assert!(wrong.is_empty(), "{wrong}");
 }
 
@@ -219,6 +219,6 @@ fn all_values_are_read() {
             Err(error) => assert_eq!(name, WITHOUT_VALUES, "{error}"),
         }
     }
-    println!("{n_vars} variables");
+    eprintln!("{n_vars} variables");
     assert!(n_vars > 0);
 }

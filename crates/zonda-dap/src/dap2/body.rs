@@ -246,11 +246,18 @@ impl Walk<'_, '_> {
     }
 
     fn scalar(&mut self, id: usize, atomic: Atomic) -> Result<(), DapError> {
-        let mut bytes = self.reader.units(xdr::unit(atomic).max(4), 1)?;
-        // A scalar byte takes a word.
-        if atomic == Atomic::Byte {
-            bytes = bytes.get(3..).unwrap_or_default();
-        }
+        let bytes = self.reader.units(xdr::unit(atomic).max(4), 1)?;
+        // A scalar byte is a word: its value is the last byte by libdap, perhaps with a sign in front, and the first by pydap.
+        let bytes = match (atomic, bytes) {
+            (Atomic::Byte, [0, 0, 0, value] | [0xff, 0xff, 0xff, value] | [value, 0, 0, 0]) => {
+                std::slice::from_ref(value)
+            }
+            (Atomic::Byte, _) => {
+                let what = format!("{bytes:02X?} is no byte");
+                return Err(self.reader.error(&what));
+            }
+            _ => bytes,
+        };
         if self.visitor.wants(id).is_some() {
             xdr::decode(atomic, bytes, &mut self.elements);
             self.visitor.numbers(id, &self.elements)?;
@@ -512,6 +519,19 @@ mod tests {
         assert!(with(11, 4).contains("bs: 4 elements come"));
         let mark = bytes[values..].iter().position(|byte| *byte == RECORD).unwrap();
         assert!(with(mark, 1).contains("q: 0x01 is no mark of a record"));
+    }
+
+    #[test]
+    fn a_byte_alone_is_at_either_end_of_its_word() {
+        let with = |word: &[u8]| again(&[b"Dataset { Byte b; } x;\nData:\r\n", word].concat());
+        let said = with(&[0, 0, 0, 7]).unwrap();
+        assert!(said.ends_with(&[0, 0, 0, 7]));
+        assert_eq!(with(&[7, 0, 0, 0]).unwrap(), said);
+        assert_eq!(with(&[0xff, 0xff, 0xff, 7]).unwrap(), said);
+        assert!(with(&[0, 0, 0, 0]).is_ok());
+        assert!(
+            with(&[0, 7, 0, 0]).unwrap_err().to_string().contains("b: [00, 07, 00, 00] is no byte")
+        );
     }
 
     #[test]

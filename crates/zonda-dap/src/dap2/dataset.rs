@@ -172,7 +172,14 @@ fn fetch_dds(server: &dyn Server, query: &str) -> Result<Dds, DapError> {
 
 /// The DAS; `None` where there is none.
 fn fetch_das(server: &dyn Server) -> Result<Option<Set>, DapError> {
-    let Ok(body) = ask(server, Document::Das, ".das", "") else { return Ok(None) };
+    /// `ENOENT`.
+    const NOT_FOUND: i32 = 2;
+    let body = match ask(server, Document::Das, ".das", "") {
+        Err(DapError::Storage { error, .. }) if error.raw_os_error() == NOT_FOUND => {
+            return Ok(None);
+        }
+        body => body?,
+    };
     match Set::decode(&whole_document(Document::Das, body)?) {
         // The server has the dataset, but no attributes of it.
         Err(DapError::Server { .. }) => Ok(None),
@@ -340,6 +347,38 @@ fn slice_of(axis: &Axis, start: u64, count: u64, stride: u64) -> Option<Slice> {
     Some(Slice { first, stride, last })
 }
 
+/// The path of a part with the slices that it wants.
+fn path_of(source: &Source, part: &Part<'_>) -> Result<Vec<Segment>, DapError> {
+    let mut at = 0usize;
+    let mut path = Vec::new();
+    for level in &source.levels {
+        let mut slices = Vec::new();
+        let mut is_whole = true;
+        for axis in &level.axes {
+            let (start, count) = (along(part.start, at, source)?, along(part.count, at, source)?);
+            let stride = along(part.stride, at, source)?;
+            at = at.saturating_add(1);
+            if level.is_sequence {
+                // All records come, or those that the user chose: servers take no others.
+                slices.extend(axis.slice);
+                is_whole = axis.slice.is_none();
+                continue;
+            }
+            let Some(slice) = slice_of(axis, start, count, stride).filter(|_| stride > 0) else {
+                let what = format!("{} is asked for beyond all that can be", level.name);
+                return Err(DapError::malformed(Document::Constraint, 0, what));
+            };
+            is_whole = is_whole && axis.slice.is_none() && slice.count() == axis.len;
+            slices.push(slice);
+        }
+        if is_whole {
+            slices.clear();
+        }
+        path.push(Segment { name: level.name.clone(), slices });
+    }
+    Ok(path)
+}
+
 impl Protocol for Dap2 {
     fn model(&self) -> &Model {
         &self.model
@@ -349,40 +388,33 @@ impl Protocol for Dap2 {
         if let Some(whole) = &self.whole {
             return Ok(Request { extension: ".dods", query: escape(whole) });
         }
-        let mut projections = Vec::new();
+        let mut paths: Vec<Vec<Segment>> = Vec::new();
         for part in parts {
-            let source = self.source(part)?;
-            let mut at = 0usize;
-            let mut path = Vec::new();
-            for level in &source.levels {
-                let mut slices = Vec::new();
-                let mut is_whole = true;
-                for axis in &level.axes {
-                    let (start, count) =
-                        (along(part.start, at, source)?, along(part.count, at, source)?);
-                    let stride = along(part.stride, at, source)?;
-                    at = at.saturating_add(1);
-                    if level.is_sequence {
-                        // All records come, or those that the user chose: servers take no others.
-                        slices.extend(axis.slice);
-                        is_whole = axis.slice.is_none();
-                        continue;
-                    }
-                    let slice = slice_of(axis, start, count, stride).filter(|_| stride > 0);
-                    let Some(slice) = slice else {
-                        let what = format!("{} is asked for beyond all that can be", level.name);
-                        return Err(DapError::malformed(Document::Constraint, 0, what));
-                    };
-                    is_whole = is_whole && axis.slice.is_none() && slice.count() == axis.len;
-                    slices.push(slice);
-                }
-                if is_whole {
-                    slices.clear();
-                }
-                path.push(Segment { name: level.name.clone(), slices });
-            }
-            projections.push(Projection::Path(path));
+            paths.push(path_of(self.source(part)?, part)?);
         }
+        // A container has one slice in a constraint: where variables want different ones, all of it comes, and is taken from.
+        let mut containers: HashMap<Vec<String>, Option<Vec<Slice>>> = HashMap::new();
+        for path in &paths {
+            let mut names = Vec::new();
+            for segment in path {
+                names.push(segment.name.clone());
+                let slices =
+                    containers.entry(names.clone()).or_insert_with(|| Some(segment.slices.clone()));
+                if slices.as_ref() != Some(&segment.slices) {
+                    *slices = None;
+                }
+            }
+        }
+        for (path, part) in paths.iter_mut().zip(parts) {
+            let mut names = Vec::new();
+            for (segment, level) in path.iter_mut().zip(&self.source(part)?.levels) {
+                names.push(segment.name.clone());
+                if containers.get(&names) == Some(&None) {
+                    segment.slices = level.axes.iter().filter_map(|axis| axis.slice).collect();
+                }
+            }
+        }
+        let projections = paths.into_iter().map(Projection::Path).collect();
         let constraint = Constraint { projections, conditions: Vec::new() };
         Ok(Request {
             extension: ".dods",
@@ -489,11 +521,11 @@ impl Dap2 {
             dims.push(match len {
                 None => Wanted { len: axis.len, start, count, stride },
                 Some(len) => {
-                    let wanted = if self.whole.is_some() {
-                        Wanted { len: axis.len, start, count, stride }
-                    } else {
-                        Wanted { len: count, start: 0, count, stride: 1 }
-                    };
+                    let asked = Wanted { len: count, start: 0, count, stride: 1 };
+                    let all = Wanted { len: axis.len, start, count, stride };
+                    // Some servers give everything where they do not understand slices: what is wanted is in it.
+                    let has_all = self.whole.is_some() || (count != len && axis.len == len);
+                    let wanted = if has_all { all } else { asked };
                     if wanted.len != len {
                         let what = format!(
                             "has {len} elements along dimension {dim}, {} were asked for",

@@ -149,7 +149,8 @@ impl Mapping<'_> {
         for id in variables {
             let (source, wanted) = self.source(*id, &names)?;
             // Where there is nothing there is no variable, but a sequence may come to have records.
-            let is_empty = wanted.iter().any(|dim| dim.len == 0 && !dims.may_be_empty(dim));
+            let is_empty =
+                wanted.iter().filter(|dim| dim.len == 0).any(|dim| !dims.may_be_empty(dim));
             let full = self.full_name(*id);
             let ids = dims.add(&full, wanted);
             if is_empty {
@@ -331,25 +332,22 @@ impl Mapping<'_> {
 /// Dimensions in the order in which variables have them.
 #[derive(Default)]
 struct Dims {
-    /// Name, length, whether it is that of a sequence, and the name in the DDS.
-    all: Vec<(String, u64, bool, Option<String>)>,
+    /// Name, length, and the name in the DDS.
+    all: Vec<(String, u64, Option<String>)>,
     named: HashMap<(String, u64), usize>,
     /// How many lengths a name has.
     lengths: HashMap<String, u64>,
-    /// The sequence without records whose dimension can grow: in the classic model one can.
-    empty: Option<String>,
+    /// The name in the DDS of the first dimension without elements, which becomes one that can grow: in the classic model one can.
+    empty: Option<Option<String>>,
 }
 
 impl Dims {
-    /// Whether a dimension of length 0 has a form.
+    /// Whether a dimension of length 0 has a form: variables of a sequence that has no records yet have one.
     fn may_be_empty(&mut self, dim: &Wanted) -> bool {
-        if !dim.is_sequence {
-            return false;
-        }
         if self.empty.is_none() {
-            self.empty.clone_from(&dim.name);
+            self.empty = Some(dim.name.clone());
         }
-        self.empty == dim.name
+        dim.is_sequence && self.empty.as_ref() == Some(&dim.name)
     }
 
     /// Numbers of the dimensions of a variable, its full name being `of`.
@@ -358,7 +356,7 @@ impl Dims {
         for (at, dim) in wanted.into_iter().enumerate() {
             let id = self.all.len();
             let Some(name) = dim.name else {
-                self.all.push((legal(&format!("{of}_{at}")), dim.len, false, None));
+                self.all.push((legal(&format!("{of}_{at}")), dim.len, None));
                 ids.push(id);
                 continue;
             };
@@ -370,7 +368,7 @@ impl Dims {
             let n = self.lengths.entry(name.clone()).or_insert(0);
             let shown = if *n == 0 { legal(&name) } else { format!("{}_{n}", legal(&name)) };
             *n = n.saturating_add(1);
-            self.all.push((shown, dim.len, dim.is_sequence, Some(name)));
+            self.all.push((shown, dim.len, Some(name)));
             self.named.insert(key, id);
             ids.push(id);
         }
@@ -381,7 +379,7 @@ impl Dims {
     fn finish(self, record: Option<&str>, model: &mut Model) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.all.len()).collect();
         let unlimited = record.and_then(|record| {
-            let at = self.all.iter().position(|(_, _, _, name)| name.as_deref() == Some(record))?;
+            let at = self.all.iter().position(|(_, _, name)| name.as_deref() == Some(record))?;
             // Only a first dimension can grow.
             let is_first =
                 model.vars.iter().all(|var| var.dims.iter().skip(1).all(|dim| *dim != at));
@@ -392,10 +390,13 @@ impl Dims {
         let mut places = vec![0; self.all.len()];
         let mut taken = HashSet::new();
         for at in order {
-            let Some((name, len, is_sequence, shown)) = self.all.get(at) else { continue };
+            let Some((name, len, shown)) = self.all.get(at) else { continue };
             // Nothing can be as long as nothing but what can grow.
-            let has_form = *is_sequence && *shown == self.empty;
-            if *len == 0 && !has_form {
+            let can_grow = match unlimited {
+                Some(unlimited) => at == unlimited,
+                None => *len == 0 && self.empty.as_ref() == Some(shown),
+            };
+            if *len == 0 && !can_grow {
                 continue;
             }
             let mut name = name.clone();
@@ -405,8 +406,7 @@ impl Dims {
             if let Some(place) = places.get_mut(at) {
                 *place = model.dims.len();
             }
-            let is_unlimited = Some(at) == unlimited || *len == 0;
-            model.dims.push(Dim { group: 0, name, len: *len, is_unlimited });
+            model.dims.push(Dim { group: 0, name, len: *len, is_unlimited: can_grow });
         }
         places
     }
