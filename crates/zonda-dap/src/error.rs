@@ -168,6 +168,8 @@ impl FormatError for DapError {
             DapError::Malformed { document, .. } => document.code(),
             // As the reference has it of servers that say so and give the status of a success.
             DapError::Server { document: Document::Dds | Document::Das | Document::Dods, number: Some(404), .. } => NcError::CantRead,
+            // A page, and no error document.
+            DapError::Server { document, number: None, .. } => document.code(),
             DapError::Server { .. } => NcError::DapSvc,
             DapError::Unrepresentable { .. } => NcError::Translation,
             DapError::Storage { document, error } => code_of_request(*document, error),
@@ -250,5 +252,6 @@ mod tests {
         assert_eq!(says(Document::Dds, Some(404)), NcError::CantRead);
         assert_eq!(says(Document::Dods, Some(500)), DapSvc);
         assert_eq!(says(Document::Dmr, Some(404)), DapSvc);
+        assert_eq!([Document::Dds, Document::Dap].map(|of| says(of, None)), [Dds, DataDds]);
     }
 }
