@@ -318,6 +318,7 @@ impl Dataset {
     }
 
     /// Fails for any group but the root where the format has no groups.
+    #[inline]
     pub(crate) fn check_group(&self, group: GroupId) -> Result<()> {
         if group == GroupId::ROOT || self.capabilities().groups {
             return Ok(());
@@ -345,6 +346,11 @@ impl Dataset {
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.queued_file.file().is_remote()
+    }
+
+    /// What changes when a file on a server does, as far as the server says.
+    pub(crate) fn remote_state(&self) -> Option<Arc<str>> {
+        self.storage()?.remote()?.state()
     }
 
     /// The path it was opened with.

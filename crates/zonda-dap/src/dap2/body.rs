@@ -7,6 +7,8 @@
 
 use std::io::{Read, Write};
 
+use zonda_model::memory;
+
 use crate::dap2::dds::{Atomic, Dds, Kind};
 use crate::dap2::error::refuse;
 use crate::dap2::limits::{ERROR_BYTES, MAX_DOCUMENT_BYTES};
@@ -67,7 +69,7 @@ impl<'a> Body<'a> {
     /// # Errors
     /// What is wrong with it; what the server says in place of it; what the connection says.
     pub fn open(body: &'a mut dyn Read) -> Result<Body<'a>, DapError> {
-        let mut reader = Reader::new(body)?;
+        let mut reader = Reader::new(body);
         let header = header(&mut reader)?;
         let dds = Dds::decode_as(Document::Dods, &header)?;
         Ok(Body { reader, dds, header })
@@ -290,6 +292,8 @@ impl Walk<'_, '_> {
         while left > 0 {
             let bytes = self.reader.units(1, left)?;
             left = left.saturating_sub(bytes.len() as u64);
+            memory::reserve(&mut self.elements, bytes.len())
+                .map_err(|_| xdr::no_memory(bytes.len()))?;
             self.elements.extend_from_slice(bytes);
         }
         self.reader.skip(len.saturating_sub(most))?;

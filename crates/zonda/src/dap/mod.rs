@@ -117,7 +117,9 @@ fn copy_of(model: &Model) -> Result<(Box<dyn Dispatch>, Vec<VarRef>)> {
     }
     match copy_as(model, Format::Cdf1) {
         // A server need not keep to the lengths of its variables.
-        Err(error) if error.code() == NcError::VarSize => copy_as(model, Format::Cdf5),
+        Err(error) if matches!(error.code(), NcError::VarSize | NcError::DimSize) => {
+            copy_as(model, Format::Cdf5)
+        }
         made => made,
     }
 }

@@ -45,7 +45,7 @@ impl DapServer {
         if asked.setting("log").is_some() {
             url.settings.push(("http.verbose".into(), "1".into()));
         }
-        url.settings.extend(given.0.iter().cloned());
+        url.given.clone_from(&given.0);
         let responses = Responses::new(&url)?;
         let shows = asked.setting("show").is_some_and(|what| what.split(',').any(|word| word == "fetch"));
         let trace = match zonda_trace::on() {
