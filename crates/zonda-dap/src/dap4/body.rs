@@ -366,8 +366,8 @@ fn push(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), DapError> {
 /// Adds so many zeros.
 fn pad(to: &mut Vec<u8>, len: usize) -> Result<(), DapError> {
     grow(to, len)?;
-    to.resize(to.len().saturating_add(len), 0);
-    Ok(())
+    let all = to.len().saturating_add(len);
+    memory::lengthen(to, all, 0).map_err(|_| no_memory(len))
 }
 
 /// Turns numbers of `size` bytes around.
