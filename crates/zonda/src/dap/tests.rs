@@ -133,7 +133,8 @@ impl Protocol for FakeProtocol {
 
     fn request(&self, parts: &[Part<'_>]) -> Result<Request, DapError> {
         let parts = told(parts);
-        let query: Vec<String> = parts.iter().map(|part| format!("v{}{:?}", part.0, part.2)).collect();
+        let each = parts.iter().map(|part| format!("v{}{:?}{:?}{:?}", part.0, part.1, part.2, part.3));
+        let query: Vec<String> = each.collect();
         let query = query.join(",");
         self.0.made.lock().insert(query.clone(), parts);
         Ok(Request { extension: ".dods", query })
@@ -216,10 +217,12 @@ fn get(
             Ok(values)
         }
         Err(error) => {
-            // Nothing is left in the caller's memory that may be taken for a value.
+            // Nothing is left in the caller's memory that may be taken for a value, unless the arguments were refused.
             let fill = i32::from_ne_bytes(zonda_model::default_fill(ExtType::Int)[..4].try_into().unwrap());
-            assert!(values.iter().all(|&value| value == fill), "{values:?}");
-            Err(error.code())
+            let code = error.code();
+            let expected = if code == NcError::DataDds { fill } else { 0x0101_0101 };
+            assert!(values.iter().all(|&value| value == expected), "{code:?} {values:?}");
+            Err(code)
         }
     }
 }
@@ -286,12 +289,18 @@ fn variables_read_in_their_order_come_ahead_and_never_more_than_were_read() {
 
 #[test]
 fn a_limit_is_kept() {
-    let shapes: [&[u64]; 4] = [&[10_000], &[10_000], &[10_000], &[10_000]];
-    let (fake, dataset) = Fake::new(&shapes).open(&[("limit", "200000")]);
-    for _ in 0..2 {
-        (0..4).for_each(|var| all(&dataset, var, 10_000).unwrap());
-    }
-    assert!(fake.asked().len() > 4, "{:?}", fake.asked());
+    let shapes: [&[u64]; 8] = [&[10_000]; 8];
+    let fetched = |limit| {
+        let (fake, dataset) = Fake::new(&shapes).open(&[("limit", limit)]);
+        for _ in 0..2 {
+            (0..8).for_each(|var| all(&dataset, var, 10_000).unwrap());
+        }
+        fake.asked().concat().len()
+    };
+    // 40,000 bytes each: all of them fit, or four, or none.
+    assert_eq!(fetched("1000000"), 8);
+    assert!((12..=16).contains(&fetched("170000")), "{}", fetched("170000"));
+    assert_eq!(fetched("1000"), 16);
 }
 
 #[test]
