@@ -42,6 +42,9 @@ impl DapServer {
         asked: &Asked,
     ) -> Result<DapServer, StorageError> {
         let mut url = RemoteUrl::parse(url)?;
+        if asked.setting("log").is_some() {
+            url.settings.push(("http.verbose".into(), "1".into()));
+        }
         url.given.clone_from(&given.0);
         let responses = Responses::new(&url)?;
         let shows =
