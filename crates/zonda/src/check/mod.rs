@@ -197,7 +197,7 @@ fn without_bytes(path: &Path) -> Result<Option<Dataset>> {
         return Ok(None);
     }
     match Dataset::open(path, &OpenOptions::default()) {
-        Ok(file) => Ok(Some(file).filter(|file| file.storage().is_none())),
+        Ok(file) => Ok(Some(file).filter(Dataset::is_dap)),
         Err(error) if crate::names_dap(path) => Err(error.at(path)),
         // What is wrong with a file is told below.
         Err(_) => Ok(None),
