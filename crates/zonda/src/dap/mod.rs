@@ -41,6 +41,8 @@ pub(crate) fn open<T>(
     open_bytes: impl Fn() -> Result<T>,
 ) -> Option<Result<T>> {
     let parts = DapName::of(name)?;
+    // No file may be opened at all.
+    zonda_trace::init(zonda_storage::neighbour::trusts_environment);
     let open = |version| open_by(&parts, version, settings).map(|file| made(Box::new(file)));
     Some(match (parts.version, &parts.place) {
         (Some(version), _) => open(version),
@@ -165,7 +167,11 @@ fn neither(of_dap: Error, of_bytes: Error) -> Error {
         // Something is wrong with it.
         return of_bytes;
     }
-    let text = format!("no dataset of OPeNDAP: {}; and no netCDF file: {}", of_dap.cause(), of_bytes.cause());
+    let text = format!(
+        "no dataset of OPeNDAP: {}; and no netCDF file: {}",
+        of_dap.cause(),
+        of_bytes.cause()
+    );
     of_dap.with_other_text(text)
 }
 
