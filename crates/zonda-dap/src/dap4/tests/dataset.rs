@@ -199,7 +199,7 @@ fn a_body_of_something_else() {
     let none = read(none, &[]).unwrap_err().to_string();
     assert!(none.contains("/v was asked for and does not come"), "{none}");
     let page = read(b"<!DOCTYPE html><html>Log in</html>", &[]).unwrap_err();
-    assert_eq!(page.nc_error(), NcError::DapSvc);
+    assert_eq!(page.nc_error(), NcError::DataDds);
     let early = read(&body(2, "", 8, &[0; 7]), &[]).unwrap_err();
     assert_eq!(early.nc_error(), NcError::DataDds);
 }
