@@ -32,7 +32,7 @@ fn block_bytes(hint_bytes: usize, parsed: &PathArgument, in_memory: Option<usize
         return (len / 2 / 8 * 8).max(8);
     }
     if hint_bytes < SMALLEST {
-        let of_file = match parsed.is_remote {
+        let of_file = match parsed.is_remote || parsed.is_dap {
             true => DEFAULT,
             false => std::fs::metadata(parsed.os_path()).map_or(DEFAULT, |file| file.blksize()),
         };
@@ -175,7 +175,7 @@ pub(crate) unsafe fn create(
         None if parsed.netcdf4 => netcdf4_of(cmode),
         None => format_asked_for(cmode),
     };
-    if parsed.is_remote && !parsed.asks_for_bytes {
+    if parsed.is_dap || (parsed.is_remote && !parsed.asks_for_bytes) {
         // The reference takes it for the URL of a service that has no files to be created.
         let why = "a netCDF file cannot be created behind a URL: create it on a disk and copy it there with `zonda copy`";
         return Err(zonda::Error::because(NcError::NotNc, why).at(parsed.os_path()).into());
@@ -207,7 +207,7 @@ pub(crate) unsafe fn create(
 
 /// The table of a program's own format whose magic number a file begins with.
 fn table_of_file(parsed: &PathArgument) -> Option<&'static NcDispatch> {
-    if parsed.is_remote {
+    if parsed.is_remote || parsed.is_dap {
         // Formats of programs read files by their own means, and have to be asked for by their mode.
         return None;
     }

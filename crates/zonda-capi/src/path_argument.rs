@@ -26,14 +26,20 @@ pub(crate) struct PathArgument {
     pub(crate) is_remote: bool,
     /// Whether the mode of a URL asks for the bytes of a file (`mode=bytes`).
     pub(crate) asks_for_bytes: bool,
+    /// The first of the modes of OPeNDAP that a URL names.
+    pub(crate) dap: Option<&'static str>,
+    /// Whether the path is the URL of a dataset of OPeNDAP, on a server or saved. Another URL of a server may be one, too.
+    pub(crate) is_dap: bool,
 }
 
-/// Protocols of servers whose files are read by ranges of bytes.
-const REMOTE: [&[u8]; 3] = [b"http", b"https", b"s3"];
-/// Protocols that a netCDF library knows and this one does not have.
-const FOREIGN: [&[u8]; 2] = [b"dods", b"dap4"];
+/// Protocols of servers: of files that are read by ranges of bytes, and of datasets of OPeNDAP.
+const REMOTE: [&[u8]; 5] = [b"http", b"https", b"s3", b"dods", b"dap4"];
+/// Those of OPeNDAP alone, and the mode that says the same of a URL.
+const DAP_PROTOCOLS: [(&[u8], &str); 2] = [(b"dods", "dap2"), (b"dap4", "dap4")];
+/// Words in `mode=` that mean OPeNDAP.
+const DAP_MODES: [&str; 2] = ["dap2", "dap4"];
 /// Words in `mode=` that mean something other than a file in a format of Zonda.
-const FOREIGN_MODES: [&str; 6] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray"];
+const FOREIGN_MODES: [&str; 4] = ["nczarr", "zarr", "xarray", "noxarray"];
 /// The word in `mode=` for the bytes of a file.
 const BYTES_MODE: &str = "bytes";
 /// The word in `mode=` for a server that speaks S3.
@@ -71,8 +77,25 @@ impl PathArgument {
         let mut shown = zonda::shown_name(self.os_path()).as_os_str().as_bytes().to_vec();
         if self.asks_for_bytes {
             shown.extend_from_slice(b"#mode=bytes");
+        } else if let Some(mode) = self.dap_mode().filter(|_| self.is_dap) {
+            // What is behind the question mark is a constraint, and no secret.
+            let end = |text: &[u8]| text.iter().position(|&byte| byte == b'#');
+            let rest = &self.path[..end(&self.path).unwrap_or(self.path.len())];
+            if let Some(query) = rest.iter().position(|&byte| byte == b'?') {
+                shown.extend_from_slice(&rest[query..]);
+            }
+            shown.extend_from_slice(b"#mode=");
+            shown.extend_from_slice(mode.as_bytes());
         }
         shown
+    }
+
+    /// The version of OPeNDAP that the protocol of a URL names, or its mode.
+    fn dap_mode(&self) -> Option<&'static str> {
+        let (protocol, ..) = split_url(&self.path)?;
+        let by_protocol =
+            DAP_PROTOCOLS.iter().find(|(name, _)| name.eq_ignore_ascii_case(protocol));
+        by_protocol.map(|(_, mode)| *mode).or(self.dap)
     }
 
     /// Takes note of a word of `mode=` that says where a file is.
@@ -82,6 +105,7 @@ impl PathArgument {
             return Err(NcError::NotBuilt);
         }
         self.asks_for_bytes |= word == BYTES_MODE;
+        self.dap = self.dap.or_else(|| DAP_MODES.into_iter().find(|mode| *mode == word));
         Ok(())
     }
 
@@ -123,16 +147,17 @@ fn parse(argument: &[u8]) -> Result<PathArgument, NcError> {
             Ok(PathArgument { path: text.to_vec(), user_format, ..PathArgument::default() })
         }
         Some((b"file", path, fragment)) => {
+            if zonda::names_dap(Path::new(OsStr::from_bytes(text))) {
+                return Ok(PathArgument { is_remote: false, ..url(text, fragment)? });
+            }
             let mut parsed = PathArgument { path: path.to_vec(), ..PathArgument::default() };
             apply_fragment(&mut parsed, fragment)?;
             Ok(parsed)
         }
         Some((protocol, _, fragment)) if cfg!(feature = "remote") && has(&REMOTE, protocol) => {
-            remote_url(text, fragment)
+            url(text, fragment)
         }
-        Some((protocol, ..)) if has(&REMOTE, protocol) || has(&FOREIGN, protocol) => {
-            Err(NcError::NotBuilt)
-        }
+        Some((protocol, ..)) if has(&REMOTE, protocol) => Err(NcError::NotBuilt),
         Some(_) => Err(NcError::Inval),
     }
 }
@@ -157,9 +182,11 @@ fn plain_path(text: &[u8]) -> Result<PathArgument, NcError> {
     Ok(PathArgument { path: text.to_vec(), ..PathArgument::default() })
 }
 
-/// The URL of a file on a server. Settings may stand in brackets before it and in its fragment.
-fn remote_url(text: &[u8], fragment: &[u8]) -> Result<PathArgument, NcError> {
-    let mut parsed = PathArgument { is_remote: true, ..PathArgument::default() };
+/// The URL of a file on a server, or of a dataset of OPeNDAP. Settings may stand in brackets before it and in its fragment.
+fn url(text: &[u8], fragment: &[u8]) -> Result<PathArgument, NcError> {
+    let is_dap = zonda::names_dap(Path::new(OsStr::from_bytes(text)));
+    // The word `s3` is refused of paths, and not of URLs.
+    let mut parsed = PathArgument { is_remote: true, is_dap, ..PathArgument::default() };
     let mut rest = text;
     while let Some(inside) = rest.strip_prefix(b"[") {
         let Some(close) = inside.iter().position(|&byte| byte == b']') else { break };
@@ -274,12 +301,14 @@ mod tests {
         assert_eq!(path("file:/tmp/a.nc"), Ok("/tmp/a.nc".into()));
         assert_eq!(path("file://a.nc#mode=classic"), Ok("a.nc".into()));
         assert_eq!(path("file:///tmp/a#mode=zarr"), Err(NcError::NotBuilt));
-        assert_eq!(path("file:///tmp/a#dap2"), Err(NcError::NotBuilt));
+        let saved = parse(b"file:///tmp/a#dap2").unwrap();
+        assert_eq!((saved.path, saved.is_dap), (b"file:///tmp/a#dap2".to_vec(), true));
         assert!(parse(b"file:///tmp/a#mode=netcdf-4").unwrap().netcdf4);
         let npy = parse(b"file:///tmp/a#mode=npy").unwrap();
         assert_eq!((npy.path, npy.format), (b"/tmp/a".to_vec(), zonda::format_named("npy")));
-        for url in ["dods://h/a", "dap4://h/a", "file:///tmp/a#mode=s3"] {
-            assert_eq!(path(url), Err(NcError::NotBuilt), "{url}");
+        assert_eq!(path("file:///tmp/a#mode=s3"), Err(NcError::NotBuilt));
+        if cfg!(not(feature = "remote")) {
+            assert_eq!(path("dods://h/a"), Err(NcError::NotBuilt));
         }
         assert_eq!(path("foo://a/b"), Err(NcError::Inval));
         for url in ["file:///a/b#mode=bytes,udf1", "https://h/a#x=1&mode=UDF1"] {
@@ -302,7 +331,11 @@ mod tests {
             assert_eq!((parsed.path, parsed.is_remote), (url.into(), true), "{url}");
             assert_eq!(parsed.asks_for_bytes, url.contains("bytes"), "{url}");
         }
-        for mode in ["dap2", "dap4", "zarr", "s3,nczarr"] {
+        for url in ["dods://h/a", "dap4://h/a", "http://h/a#dap4", "[mode=dap2]https://h/a?x[0:1]"] {
+            let parsed = parse(url.as_bytes()).unwrap();
+            assert_eq!((parsed.path, parsed.is_dap, parsed.is_remote), (url.into(), true, true));
+        }
+        for mode in ["zarr", "s3,nczarr"] {
             assert_eq!(path(&format!("http://h/a#mode={mode}")), Err(NcError::NotBuilt), "{mode}");
             assert_eq!(path(&format!("[mode={mode}]s3://b/a")), Err(NcError::NotBuilt), "{mode}");
         }
@@ -324,6 +357,9 @@ mod tests {
             ),
             ("[bytes]https://h/a.nc", "https://h/a.nc#mode=bytes"),
             ("  s3://b/k", "s3://b/k"),
+            ("dods://me:secret@h/a?x[0:1]#log", "http://h/a?x[0:1]#mode=dap2"),
+            ("[dap4]https://h/a#http.x=secret", "https://h/a#mode=dap4"),
+            ("file:///nowhere#mode=dap4", "file:///nowhere#mode=dap4"),
         ] {
             let url = CString::new(url).unwrap();
             // SAFETY: it is a string of C.

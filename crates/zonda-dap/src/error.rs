@@ -24,6 +24,12 @@ pub enum Document {
 }
 
 impl Document {
+    /// Whether it is one of DAP4.
+    #[must_use]
+    pub fn is_dap4(self) -> bool {
+        matches!(self, Document::Dmr | Document::Dap)
+    }
+
     /// The code that C sees, as the reference has it: it has one for both versions.
     #[must_use]
     pub fn code(self) -> NcError {
@@ -119,19 +125,52 @@ impl DapError {
             url: "the body".into(),
             range: None,
             kind: RemoteFailure::Broken,
+            status: None,
             what: error.to_string().into(),
         });
         DapError::Storage { document, error }
     }
 }
 
+/// The code of a request that failed, as the reference has it for each version, by the status of HTTP where there was an answer.
+fn code_of_request(document: Document, error: &StorageError) -> NcError {
+    let is_dap4 = document.is_dap4();
+    let StorageError::Remote { kind, status, .. } = error else {
+        return match error {
+            StorageError::NoMemory { .. } => NcError::NoMem,
+            error => NcError::System(error.raw_os_error()),
+        };
+    };
+    match (status, kind) {
+        (_, RemoteFailure::NoMemory) => NcError::NoMem,
+        (Some(403), _) => NcError::Auth,
+        (Some(404), _) if is_dap4 => NcError::System(ENOENT),
+        (Some(404), _) => NcError::NotFound,
+        (Some(400), _) if is_dap4 => NcError::DataDds,
+        (Some(401), _) => NcError::Access,
+        (Some(400..=499), _) if !is_dap4 => NcError::Access,
+        (Some(500), _) => NcError::DapSvc,
+        (Some(501..), _) if !is_dap4 => NcError::DapSvc,
+        (Some(_), _) => NcError::Curl,
+        // The connection broke, or the answer is none: there the reference goes on with what came.
+        (None, RemoteFailure::Broken) => document.code(),
+        (None, _) if is_dap4 => NcError::DapSvc,
+        (None, _) => NcError::Io,
+    }
+}
+
+/// `ENOENT` of Linux on every architecture.
+const ENOENT: i32 = 2;
+
 impl FormatError for DapError {
     fn nc_error(&self) -> NcError {
         match self {
             DapError::Malformed { document, .. } => document.code(),
+            // As the reference has it of servers that say so and give the status of a success.
+            DapError::Server { document: Document::Dds | Document::Das | Document::Dods, number: Some(404), .. } => NcError::CantRead,
             DapError::Server { .. } => NcError::DapSvc,
             DapError::Unrepresentable { .. } => NcError::Translation,
-            DapError::Storage { .. } => NcError::Curl,
+            DapError::Storage { document, error } => code_of_request(*document, error),
             DapError::NoMemory { .. } => NcError::NoMem,
         }
     }
@@ -140,7 +179,8 @@ impl FormatError for DapError {
         match self {
             DapError::Malformed { document: Document::Constraint, .. } => Answer::Request,
             DapError::Malformed { .. } => Answer::Damaged,
-            DapError::Server { .. } | DapError::Storage { .. } => Answer::System,
+            DapError::Server { .. } => Answer::System,
+            DapError::Storage { error, .. } => Answer::of_errno(error.raw_os_error()),
             DapError::Unrepresentable { .. } => Answer::Unrepresentable,
             DapError::NoMemory { .. } => Answer::NoMemory,
         }

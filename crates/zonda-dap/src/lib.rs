@@ -14,10 +14,13 @@
 pub mod dap2;
 pub mod dap4;
 mod error;
+pub mod file;
+mod message;
 mod model;
 mod protocol;
 mod text;
 
 pub use error::{DapError, Document};
+pub use message::server_message;
 pub use model::{Att, Dim, Group, Model, Var};
 pub use protocol::{Asked, Part, Protocol, Request, Server, Sink};

@@ -82,6 +82,14 @@ pub trait Server: fmt::Debug + Send + Sync {
     /// What the server, the connection or the system says.
     fn ask(&self, request: &Request) -> Result<Box<dyn Read + Send>, StorageError>;
 
+    /// The same for a response that has about so many bytes of elements: it may take as much longer.
+    ///
+    /// # Errors
+    /// As [`Server::ask`].
+    fn ask_for(&self, request: &Request, _bytes: u64) -> Result<Box<dyn Read + Send>, StorageError> {
+        self.ask(request)
+    }
+
     /// Whether constraints are heeded. Saved responses are always whole.
     fn heeds_constraints(&self) -> bool;
 

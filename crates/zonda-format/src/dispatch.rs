@@ -68,6 +68,11 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     /// The storage below, where the format stands on one.
     fn storage(&self) -> Option<&Arc<dyn Storage>>;
 
+    /// Whether elements come over a network.
+    fn is_remote(&self) -> bool {
+        self.storage().is_some_and(|storage| storage.remote().is_some())
+    }
+
     /// Its definitions.
     fn definitions(&self) -> &dyn Definitions;
 

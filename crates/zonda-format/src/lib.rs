@@ -9,6 +9,7 @@ mod kind;
 mod meta;
 mod owned_values;
 mod parallel;
+mod pointers;
 mod refs;
 mod rules;
 mod shared_chunks;
@@ -28,6 +29,7 @@ pub use kind::{Format, Other};
 pub use meta::{Meta, no_such, no_var};
 pub use owned_values::OwnedValues;
 pub use parallel::{Grown, PieceShape, PutTogether, TeamWrite, UnfilledRun, not_by_several_ranks};
+pub use pointers::{Pointers, has_pointers};
 pub use refs::{GroupId, VarRef};
 pub use rules::{FittingPut, PutRules};
 pub use shared_chunks::{

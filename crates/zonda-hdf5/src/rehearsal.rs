@@ -109,7 +109,8 @@ impl Rehearsal {
         noted.n_misses = noted.n_misses.saturating_add(1);
         let (url, what) = ("".into(), "it is not here yet".into());
         let range = Some((at, len as u64));
-        Err(StorageError::Remote { url, range, kind: RemoteFailure::Unreachable, what })
+        let (kind, status) = (RemoteFailure::Unreachable, None);
+        Err(StorageError::Remote { url, range, kind, status, what })
     }
 }
 

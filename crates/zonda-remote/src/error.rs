@@ -14,6 +14,8 @@ pub struct RemoteError {
     pub range: Option<(u64, u64)>,
     /// What kind of failure it is.
     pub kind: RemoteFailure,
+    /// The status of HTTP of an answer that is no success.
+    pub status: Option<u16>,
     /// What happened, in words.
     pub what: Arc<str>,
 }
@@ -22,7 +24,8 @@ impl RemoteError {
     /// An error of a kind.
     #[must_use]
     pub fn new(url: &Arc<str>, kind: RemoteFailure, what: impl Into<Arc<str>>) -> RemoteError {
-        RemoteError { url: Arc::clone(url), range: None, kind, what: what.into() }
+        let (url, what) = (Arc::clone(url), what.into());
+        RemoteError { url, range: None, kind, status: None, what }
     }
 
     /// The same error, of a request for `len` bytes at byte `at`.
@@ -35,7 +38,7 @@ impl RemoteError {
 
 impl From<RemoteError> for StorageError {
     fn from(error: RemoteError) -> StorageError {
-        let RemoteError { url, range, kind, what } = error;
-        StorageError::Remote { url, range, kind, what }
+        let RemoteError { url, range, kind, status, what } = error;
+        StorageError::Remote { url, range, kind, status, what }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`settings`]: what is set for a server, as netCDF-C takes it from files and variables.
 //! - `client`: requests: connections, redirects, repetitions, and what is believed of an answer.
 //! - [`objects`]: ranges of an object, whole objects, lists: the trait [`Objects`], and one backend for each way to a server.
+//! - [`Responses`]: what a service answers to URLs that it makes answers for; read as they come.
 //! - [`file`]: one object as a [`Storage`](zonda_storage::Storage): ranges are planned, fetched in parallel, and kept for a while.
 //!
 //! [`register`] lets `zonda_storage` open URLs by all this. No thread, no socket and no certificate is there before the first URL is opened.
@@ -15,6 +16,7 @@ mod client;
 mod error;
 pub mod file;
 pub mod objects;
+mod responses;
 pub mod settings;
 pub mod url;
 
@@ -23,6 +25,7 @@ use std::sync::Arc;
 
 pub use client::target::ServerName;
 pub use error::RemoteError;
+pub use responses::{Asking, Body, Responses};
 pub use objects::{ObjectState, Objects, RangeRead};
 pub use url::RemoteUrl;
 

@@ -62,7 +62,8 @@ impl RemoteUrl {
         let (protocol, rest) =
             rest.split_once("://").ok_or_else(|| wrong("no protocol is named"))?;
         let protocol = match protocol.to_ascii_lowercase().as_str() {
-            "http" => Protocol::Http,
+            // Those of OPeNDAP are HTTP.
+            "http" | "dods" | "dap4" => Protocol::Http,
             "https" => Protocol::Https,
             "s3" => Protocol::S3,
             _ => return Err(wrong("the protocol is none of http, https and s3")),

@@ -7,14 +7,13 @@ use zonda_convert::Converted;
 use zonda_format::VarRef;
 use zonda_format::{
     Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, DispatchWrite, Error,
-    OwnedValues, Result, StoreVars, Transfer,
+    OwnedValues, Pointers, Result, StoreVars, Transfer,
 };
 use zonda_model::NcError;
 use zonda_storage::Storage;
 
 use crate::call::{Call, OwnedSlab};
 use crate::file::ServedFile;
-use crate::pointers::Pointers;
 
 impl Dispatch for ServedFile {
     fn capabilities(&self) -> &'static Capabilities {

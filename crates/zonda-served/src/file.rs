@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use zonda_convert::{Converted, Encoder};
 use zonda_format::{
-    Access, Dispatch, DispatchWrite, Error, FillMode, FittingPut, OwnedValues, PutRules, Result,
-    Transfer, Values, VarRef, View,
+    Access, Dispatch, DispatchWrite, Error, FillMode, FittingPut, OwnedValues, Pointers,
+    PutRules, Result, Transfer, Values, VarRef, View,
 };
 use zonda_model::{MemType, NcError};
 use zonda_slab::Hyperslab;
 
 use crate::call::{Call, OwnedSlab, Told, ValuesForm};
 use crate::line::{Line, Reply};
-use crate::pointers::Pointers;
 use crate::ranks::RankPuts;
 use crate::tuning::CONVERTED_BLOCK_BYTES;
 

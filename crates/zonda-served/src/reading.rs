@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zonda_convert::Converted;
 use zonda_format::{
     Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, DispatchWrite,
-    OwnedValues, PutRules, Result, StoreVars, Transfer, Values, VarRef, View,
+    OwnedValues, Pointers, PutRules, Result, StoreVars, Transfer, Values, VarRef, View,
 };
 use zonda_storage::Storage;
 
 use crate::call::{Call, OwnedSlab};
-use crate::pointers::Pointers;
 use crate::tuning::{ASKED_BYTES, ASKED_SMALL_GETS, MOST_ASKED_BYTES};
 
 /// What carries gets to the server of a file, and brings the elements.

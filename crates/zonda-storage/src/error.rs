@@ -290,6 +290,8 @@ pub enum StorageError {
         range: Option<(u64, u64)>,
         /// What kind of failure it is.
         kind: RemoteFailure,
+        /// The status of HTTP of an answer that is no success.
+        status: Option<u16>,
         /// What happened, in words, with the status of HTTP where there was one.
         what: Arc<str>,
     },

@@ -192,6 +192,7 @@ fn open_url(path: &Path, options: &StorageOptions) -> Result<OpenedStorage, Stor
             url: url::shown(path),
             range: None,
             kind: RemoteFailure::ReadOnly,
+            status: None,
             what: "a remote file can only be read: write it to a disk and copy it there with `zonda copy`".into(),
         });
     }

@@ -1,4 +1,4 @@
-//! Names that begin with `http://`, `https://` or `s3://`: what opens them is registered here by the crate that can.
+//! Names that begin with `http://`, `https://` or `s3://`, or, for OPeNDAP alone, `dods://` or `dap4://`: what opens them is registered here by the crate that can.
 //!
 //! This crate knows no network. So a program without it has none of its code, and whoever opens a path gets a URL by the same call.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use zonda_runtime::Settled;
 
 /// The protocols whose names are URLs.
-pub const PROTOCOLS: [&str; 3] = ["http", "https", "s3"];
+pub const PROTOCOLS: [&str; 5] = ["http", "https", "s3", "dods", "dap4"];
 
 /// Settings for one opening: keys as in the fragment of a URL, and values. They take precedence over those of the URL. Secrets may be
 /// among them, so nothing shows the values.
@@ -73,6 +73,7 @@ pub(crate) fn open(
             url: shown(name),
             range: None,
             kind: RemoteFailure::Unusable,
+            status: None,
             what: "this library was built without remote files (feature `remote`)".into(),
         }),
     }
@@ -96,6 +97,8 @@ mod tests {
             "s3://b/k#mode=bytes",
             "[bytes]https://h/x",
             "[a=1][b]s3://b/k",
+            "dods://h/a",
+            "DAP4://h/a",
         ] {
             assert!(is_url(Path::new(url)), "{url}");
         }
@@ -105,7 +108,7 @@ mod tests {
             "http:/x",
             "http:",
             "file:///a",
-            "dods://h",
+            "ftp://h",
             "[bytes",
             "[x]a.nc",
             "",

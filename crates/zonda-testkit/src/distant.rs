@@ -161,6 +161,7 @@ fn failure(range: &Range<u64>) -> StorageError {
         url: "http://distant/file.nc".into(),
         range: Some((range.start, range.end.saturating_sub(range.start))),
         kind: RemoteFailure::Broken,
+        status: Some(500),
         what: "status 500: the line was cut".into(),
     }
 }

@@ -13,6 +13,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::backend::File;
 use zonda_storage::{OpenedStorage, Stack, Storage};
 
+use crate::dap;
 use crate::error::{Error, Result};
 use crate::format::{self, CreateBytes, Maker};
 use crate::open::{self, CreateOptions, OpenOptions, Opening, Persist};
@@ -204,6 +205,11 @@ impl Dataset {
     /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EPERM` for those that are to be
     /// written and of a format that can only be read; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+        let of_dap = |file| Dataset::new(path, OpenFile::new(file, Mark::NONE, None), None);
+        let bytes = || Dataset::open_bytes(path, options);
+        if let Some(opened) = dap::open(path, &options.remote, of_dap, bytes) {
+            return opened.map_err(|error| error.at(path));
+        }
         if !is_url(path) {
             servers::settle(path)?;
         }

@@ -28,6 +28,7 @@ pub mod check;
 mod classic;
 pub mod copy;
 mod damaged;
+mod dap;
 mod data;
 mod dataset;
 mod define;
@@ -59,6 +60,7 @@ mod write_behind;
 pub use attributes::{GetAtt, PutAtt};
 pub use damaged::{Fault, FaultKind};
 pub use data::{CheckedGet, CheckedPut, Get, Put};
+pub use dap::names_dap;
 pub use dataset::{Dataset, FrozenFile};
 pub use error::{Error, Result};
 pub use format::{

@@ -54,7 +54,7 @@ impl OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
-            is_remote: file.storage().is_some_and(|storage| storage.remote().is_some()),
+            is_remote: file.is_remote(),
             storage: file.storage().cloned(),
             // Without a writing half it could never be synced or closed.
             is_writable: file.is_writable() && file.writer().is_some(),

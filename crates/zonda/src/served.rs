@@ -4,12 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Dispatch, FillMode, OwnedValues, Transfer, VarRef};
+use zonda_format::{Access, Dispatch, FillMode, OwnedValues, Transfer, VarRef, has_pointers};
 use zonda_model::{MemType, NcError};
 use zonda_served::replay::{define, with_values};
 use zonda_served::{
     Call, Line, OwnedSlab, Phantom, ReadFile, ReadLine, Reply, ServedFile, Told, ValuesForm,
-    has_pointers,
 };
 use zonda_storage::backend::Memory;
 use zonda_storage::{OpenedStorage, Storage};

@@ -49,6 +49,12 @@ impl Gate {
         Some(Pass(self))
     }
 
+    /// A request whose pass was kept is over.
+    pub(crate) fn leave(&self) {
+        self.state.lock().n_running -= 1;
+        self.changed.notify_one();
+    }
+
     /// How many may run at once now.
     pub(crate) fn limit(&self) -> usize {
         self.state.lock().limit
@@ -76,10 +82,16 @@ impl Gate {
     }
 }
 
+impl Pass<'_> {
+    /// The request goes on; [`Gate::leave`] is called when it is over.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().n_running -= 1;
-        self.0.changed.notify_one();
+        self.0.leave();
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum Again {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: RemoteFailure,
+    /// The status of an answer that is no success.
+    pub(crate) status: Option<u16>,
     pub(crate) what: String,
     pub(crate) again: Again,
 }
@@ -55,12 +57,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// An answer that is none to the request: it is not asked for again.
     pub(crate) fn broken(what: impl Into<String>) -> Failure {
-        Failure { kind: RemoteFailure::Broken, what: what.into(), again: Again::Never }
+        Failure::of(RemoteFailure::Broken, what)
     }
 
     /// A failure that stays one.
     pub(crate) fn of(kind: RemoteFailure, what: impl Into<String>) -> Failure {
-        Failure { kind, what: what.into(), again: Again::Never }
+        Failure { kind, status: None, what: what.into(), again: Again::Never }
     }
 }
 
@@ -112,6 +114,15 @@ pub(crate) struct Client {
     elsewhere: Mutex<Option<(Target, Arc<Settings>)>>,
 }
 
+/// A request that goes on while its body is read; dropped when that is over.
+pub(crate) struct Running(Arc<Live>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.gate.leave();
+    }
+}
+
 /// One attempt of a request: when it has to be over.
 pub(crate) struct Attempt {
     live: Arc<Live>,
@@ -138,8 +149,18 @@ impl Client {
         &self,
         shown: &Arc<str>,
         len: u64,
-        mut run: impl FnMut(&Attempt) -> Result<T, Failure>,
+        run: impl FnMut(&Attempt) -> Result<T, Failure>,
     ) -> Result<T, RemoteError> {
+        self.persist_running(shown, len, run).map(|(done, _)| done)
+    }
+
+    /// The same for a request that goes on: it counts among those of its server until what comes with the result is dropped.
+    pub(crate) fn persist_running<T>(
+        &self,
+        shown: &Arc<str>,
+        len: u64,
+        mut run: impl FnMut(&Attempt) -> Result<T, Failure>,
+    ) -> Result<(T, Running), RemoteError> {
         let error = |kind, what: String| RemoteError::new(shown, kind, what);
         let deadline = Instant::now() + self.settings.total(len);
         let mut pause = self.settings.first_pause;
@@ -154,15 +175,16 @@ impl Client {
                 )
             })?;
             let result = run(&Attempt { live: Arc::clone(&live), deadline });
-            drop(pass);
             n_attempts += 1;
             let failure = match result {
                 Ok(done) => {
+                    pass.keep();
                     live.gate.went_well();
-                    return Ok(done);
+                    return Ok((done, Running(live)));
                 }
                 Err(failure) => failure,
             };
+            drop(pass);
             let wait = match failure.again {
                 Again::Never => None,
                 Again::AtOnce if n_attempts == 1 => Some(Duration::ZERO),
@@ -183,7 +205,8 @@ impl Client {
                 } else {
                     failure.what
                 };
-                return Err(error(failure.kind, what));
+                let status = failure.status;
+                return Err(RemoteError { status, ..error(failure.kind, what) });
             };
             self.tell(|| format!("{shown}: {}: again in {} ms", failure.what, wait.as_millis()));
             std::thread::sleep(wait);
@@ -392,7 +415,7 @@ pub(crate) fn failure_of(error: &ureq::Error) -> Failure {
         }
         _ => (Broken, "the answer cannot be read".into(), Again::Never),
     };
-    Failure { kind, what, again }
+    Failure { kind, status: None, what, again }
 }
 
 /// The same of what reading a body met.
@@ -430,7 +453,7 @@ pub(crate) fn failure_of_io(error: &io::Error) -> Failure {
     } else {
         text
     };
-    Failure { kind, what, again }
+    Failure { kind, status: None, what, again }
 }
 
 /// What a status says that is no success; `code` is what S3 says in words of its own.
@@ -463,7 +486,8 @@ pub(crate) fn failure_of_status(answer: &Answer, code: Option<&str>) -> Failure 
         _ => (Broken, "the answer is none to the request", Again::Never),
     };
     let code = code.map_or(String::new(), |code| format!(", {code}"));
-    Failure { kind, what: format!("status {}{code}: {what}", answer.status), again }
+    let status = Some(answer.status);
+    Failure { kind, status, what: format!("status {}{code}: {what}", answer.status), again }
 }
 
 /// How long a server asks to be left alone: seconds, or a date. A date that is over is no pause.

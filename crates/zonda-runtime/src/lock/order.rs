@@ -130,6 +130,8 @@ ranks! {
     Members,
     /// What the thread of a cache has to do.
     BackgroundWork,
+    /// What is kept of a server's responses, and what of them is still to be asked for.
+    Responses,
     /// The threads that ask servers, while they are made.
     Fetching,
     /// What they have to do.

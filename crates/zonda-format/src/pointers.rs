@@ -1,11 +1,13 @@
 //! Values that point to others: strings, sequences, and compounds that have some. For a way to another process they are copied with what they
 //! point to, and made to point to places in the copy.
 
-use zonda_format::{
-    Definitions, Error, FIRST_USER_TYPE, NC_STRING, OwnedValues, Result, UserClass, VlenSink,
-    VlenSource,
-};
 use zonda_model::{ExtType, NcError, memory};
+
+use crate::definitions::Definitions;
+use crate::error::{Error, Result};
+use crate::owned_values::OwnedValues;
+use crate::transfer::{VlenSink, VlenSource};
+use crate::types::{FIRST_USER_TYPE, NC_STRING, UserClass};
 
 /// Bytes of an address and of a length in memory.
 const WORD: usize = size_of::<u64>();
@@ -15,7 +17,7 @@ const MOST_DEPTH: usize = 64;
 
 /// Where elements of a type have pointers, and to what.
 #[derive(Debug)]
-pub(crate) struct Pointers {
+pub struct Pointers {
     size: usize,
     places: Vec<(usize, Target)>,
 }
@@ -28,15 +30,28 @@ enum Target {
 
 impl Pointers {
     /// Of elements that have none.
-    pub(crate) fn none() -> Pointers {
+    #[must_use]
+    pub fn none() -> Pointers {
         Pointers { size: 0, places: Vec::new() }
+    }
+
+    /// Those of strings.
+    #[must_use]
+    pub fn text() -> Pointers {
+        Pointers { size: WORD, places: vec![(0, Target::Text)] }
+    }
+
+    /// Bytes of an element.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Those of a type.
     ///
     /// # Errors
     /// `NC_EBADTYPE`.
-    pub(crate) fn of(definitions: &dyn Definitions, nc_type: i32) -> Result<Pointers> {
+    pub fn of(definitions: &dyn Definitions, nc_type: i32) -> Result<Pointers> {
         Pointers::within(definitions, nc_type, 0)
     }
 
@@ -46,7 +61,7 @@ impl Pointers {
             return Err(bad());
         }
         if nc_type == NC_STRING {
-            return Ok(Pointers { size: WORD, places: vec![(0, Target::Text)] });
+            return Ok(Pointers::text());
         }
         if nc_type < FIRST_USER_TYPE {
             let size = ExtType::from_nc_type(nc_type).ok_or_else(bad)?.size();
@@ -83,7 +98,9 @@ impl Pointers {
         Ok(Pointers { size: known.size, places })
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether elements have none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
@@ -91,7 +108,7 @@ impl Pointers {
     ///
     /// # Errors
     /// `NC_ENOMEM`, also for sequences of impossible lengths.
-    pub(crate) fn take(&self, fetch: &mut dyn VlenSource, elements: &[u8]) -> Result<OwnedValues> {
+    pub fn take(&self, fetch: &mut dyn VlenSource, elements: &[u8]) -> Result<OwnedValues> {
         let mut bytes = memory::copied(elements)?;
         let mut kept = OwnedValues::default();
         self.adopt(&mut kept, fetch, &mut bytes)?;
@@ -134,13 +151,27 @@ impl Pointers {
     ///
     /// # Errors
     /// `NC_ENOMEM` where the caller has no memory.
-    pub(crate) fn give(
+    pub fn give(
         &self,
         from: &OwnedValues,
         place: &mut dyn VlenSink,
         out: &mut [u8],
     ) -> Result<()> {
-        out.iter_mut().zip(from.bytes()).for_each(|(to, from)| *to = *from);
+        self.give_some(from, from.bytes(), place, out)
+    }
+
+    /// The same with `elements`, which are some of those of `from`.
+    ///
+    /// # Errors
+    /// As [`Pointers::give`].
+    pub fn give_some(
+        &self,
+        from: &OwnedValues,
+        elements: &[u8],
+        place: &mut dyn VlenSink,
+        out: &mut [u8],
+    ) -> Result<()> {
+        out.iter_mut().zip(elements).for_each(|(to, from)| *to = *from);
         self.hand_over(from, place, out)
     }
 

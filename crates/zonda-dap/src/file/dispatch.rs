@@ -1,0 +1,69 @@
+//! The dataset as a format.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use zonda_convert::Converted;
+use zonda_format::{
+    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, Result, StoreVars,
+    Transfer, VarRef,
+};
+use zonda_storage::Storage;
+
+use super::DapFile;
+
+/// `NC_FORMATX_DAP2` and `NC_FORMATX_DAP4`.
+const DAP2: &Capabilities =
+    &Capabilities { formatx: 5, shared_puts: false, ..Capabilities::CLASSIC };
+const DAP4: &Capabilities = &Capabilities { formatx: 6, ..Capabilities::NETCDF4 };
+
+impl Dispatch for DapFile {
+    fn capabilities(&self) -> &'static Capabilities {
+        if self.protocol.model().is_netcdf4 { DAP4 } else { DAP2 }
+    }
+
+    /// None: there are no bytes but those of responses.
+    fn storage(&self) -> Option<&Arc<dyn Storage>> {
+        None
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn definitions(&self) -> &dyn Definitions {
+        &self.copy
+    }
+
+    fn rank(&self, var: VarRef) -> usize {
+        self.copy.file.rank(var)
+    }
+
+    fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
+        self.copy.file.check_get(get)
+    }
+
+    fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
+        self.fetch(get, room)
+    }
+
+    fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
+        self.copy.file.check_get_att(get)
+    }
+
+    fn get_att(&self, get: &Transfer<AttAccess<'_>>, room: Destination<'_>) -> Result<Converted> {
+        self.copy.file.get_att(get, room)
+    }
+
+    fn storage_of_vars(&self) -> Option<&dyn StoreVars> {
+        self.copy.file.storage_of_vars()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}

@@ -1,0 +1,146 @@
+//! Long selections in parts, which are asked for at the same time.
+
+use std::sync::Arc;
+
+use zonda_convert::{Converted, Decoder};
+use zonda_format::{Error, Result};
+use zonda_model::NcError;
+use zonda_runtime::lock::{Global, Mutex, Rank};
+use zonda_runtime::worker::Purpose;
+use zonda_runtime::{Pool, fork};
+
+use super::DapFile;
+use super::companions::Selection;
+use super::sink::Goal;
+use super::tuning::{LEAST_PART_BYTES, MOST_PART_BYTES, MOST_THREADS};
+
+/// Cuts a selection of `n_bytes` bytes along its slowest dimension of more than one index, into parts that follow each other in memory.
+pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Selection> {
+    let Some(axis) = whole.count.iter().position(|&count| count > 1) else {
+        return vec![whole.clone()];
+    };
+    let n = whole.count.get(axis).copied().unwrap_or(1);
+    let part = n_bytes.div_ceil(parallel.max(1) as u64).clamp(LEAST_PART_BYTES, MOST_PART_BYTES);
+    let n_parts = n_bytes.div_ceil(part).clamp(1, n);
+    let (each, more) = (n / n_parts.max(1), n % n_parts.max(1));
+    let (mut parts, mut at) = (Vec::new(), 0u64);
+    for i in 0..n_parts {
+        let count = each.saturating_add(u64::from(i < more));
+        let mut one = whole.clone();
+        let stride = whole.stride.get(axis).copied().unwrap_or(1);
+        if let (Some(start), Some(of)) = (one.start.get_mut(axis), one.count.get_mut(axis)) {
+            *start = start.saturating_add(at.saturating_mul(stride));
+            *of = count;
+        }
+        if let Some(stride) = one.stride.get_mut(axis).filter(|_| count == 1) {
+            *stride = 1;
+        }
+        at = at.saturating_add(count);
+        parts.push(one);
+    }
+    parts
+}
+
+/// The threads of this process that ask, besides those that call.
+fn pool() -> Arc<Pool> {
+    static POOL: Global<Option<(u32, Arc<Pool>)>> = Global::new(Rank::Fetching, None, || None);
+    let pid = fork::process_id();
+    let mut made = POOL.lock();
+    if let Some((_, pool)) = made.as_ref().filter(|(of, _)| *of == pid) {
+        return Arc::clone(pool);
+    }
+    let pool = Arc::new(Pool::of(Purpose::Remote, Rank::FetchQueue, MOST_THREADS));
+    // What a fork left behind may be locked by threads that are not there: it is not dropped.
+    std::mem::forget(made.replace((pid, Arc::clone(&pool))));
+    pool
+}
+
+/// What threads that ask for parts share.
+struct Shared<'a> {
+    /// Parts that nobody has begun, the last one first.
+    left: Vec<(&'a Selection, &'a mut [u8])>,
+    converted: Converted,
+    failure: Option<Error>,
+}
+
+impl DapFile {
+    /// Asks for parts of a selection, several at a time; their elements go to memory one after the other. The first failure ends it.
+    pub(super) fn fetch_pieces(
+        &self,
+        pieces: &[Selection],
+        (decoder, elem): (Option<Decoder>, usize),
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        let size = decoder.as_ref().map_or(elem, Decoder::mem_size);
+        let (mut left, mut rest) = (Vec::new(), out);
+        for piece in pieces {
+            let bytes = usize::try_from(piece.n_elems()).ok().and_then(|n| n.checked_mul(size));
+            let cut = bytes.and_then(|bytes| std::mem::take(&mut rest).split_at_mut_checked(bytes));
+            let (to, behind) = cut.ok_or(NcError::Internal)?;
+            left.push((piece, to));
+            rest = behind;
+        }
+        left.reverse();
+        let shared = Shared { left, converted: Converted::default(), failure: None };
+        let shared = Mutex::ranked(Rank::Responses, shared);
+        let work = || {
+            loop {
+                let mut now = shared.lock();
+                let next = if now.failure.is_none() { now.left.pop() } else { None };
+                drop(now);
+                let Some((piece, out)) = next else { return };
+                let goal = Goal::Memory { decoder, elem, out, converted: Converted::default() };
+                let done = self.request(std::slice::from_ref(piece)).and_then(|request| {
+                    Ok(self.ask(&request, std::slice::from_ref(piece), vec![goal])?)
+                });
+                let mut now = shared.lock();
+                match done {
+                    Ok(goals) => {
+                        for goal in goals {
+                            if let Goal::Memory { converted, .. } = goal {
+                                now.converted = now.converted.and(converted);
+                            }
+                        }
+                    }
+                    Err(error) => drop(now.failure.get_or_insert(error)),
+                }
+            }
+        };
+        let helpers = self.server.parallel().min(pieces.len()).saturating_sub(1);
+        pool().run_beside(helpers, &work, work);
+        let shared = shared.into_inner();
+        match shared.failure {
+            Some(error) => Err(error),
+            None => Ok(shared.converted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_the_whole_in_order() {
+        let whole = Selection {
+            var: 0,
+            start: vec![2, 5, 0],
+            count: vec![1, 10, 1 << 20],
+            stride: vec![1, 3, 1],
+        };
+        let parts = split(&whole, 80 << 20, 4);
+        let lens: Vec<u64> = parts.iter().map(|part| part.count[1]).collect();
+        assert_eq!(lens, [3, 3, 2, 2]);
+        let mut at = 5;
+        for part in &parts {
+            assert_eq!((part.start[0], part.start[1], part.count[2]), (2, at, 1 << 20));
+            at += 3 * part.count[1];
+        }
+        // No more parts than indices, and none that are short.
+        assert_eq!(split(&whole, 800 << 20, 40).len(), 10);
+        assert_eq!(split(&whole, 800 << 20, 40)[0].stride, [1, 1, 1]);
+        assert_eq!(split(&whole, 16 << 20, 40).len(), 2);
+        let one = Selection { var: 0, start: vec![], count: vec![], stride: vec![] };
+        assert_eq!(split(&one, 100, 4), [one]);
+    }
+}
