@@ -15,7 +15,7 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(
     classic_header classic_file classic_calls layer_spec
     hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip cdl trace
-    dap4_dmr dap4_constraint dap4_body
+    dap2_dds dap2_das dap2_constraint dap2_body dap4_dmr dap4_constraint dap4_body
 )
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
@@ -57,6 +57,7 @@ for target in "${targets[@]}"; do
         classic_header | classic_file) start=("$seeds/CDF") ;;
         hdf5_structure) start=("$seeds/structures") ;;
         netcdf4_file) start=("$seeds/HDF") ;;
+        dap2_dds | dap2_das | dap2_body) start=(crates/zonda-dap/tests/data/dap2) ;;
         dap4_dmr | dap4_body) start=(crates/zonda-dap/tests/data/dap4) ;;
         cdl) start=(tests/cdl/cases tests/cdl/faults tests/cli/dump) ;;
     esac

@@ -67,7 +67,7 @@ impl<'a> Body<'a> {
     /// # Errors
     /// What is wrong with it; what the server says in place of it; what the connection says.
     pub fn open(body: &'a mut dyn Read) -> Result<Body<'a>, DapError> {
-        let mut reader = Reader::new(body)?;
+        let mut reader = Reader::new(body);
         let header = header(&mut reader)?;
         let dds = Dds::decode_as(Document::Dods, &header)?;
         Ok(Body { reader, dds, header })

@@ -1,11 +1,12 @@
 //! The DAS of DAP2: attributes, in sets that are called as variables, or as something else.
 //!
 //! ```text
-//! attributes := "Attributes" "{" entry* "}" ";"?
+//! attributes := ("Attributes" "{" entry* "}" ";"?)+
 //! entry      := type name value ("," value)* ";" | name "{" entry* "}" | "Alias" word word ";"
 //! ```
 //!
-//! Values stay text as the server wrote it: the mapping makes numbers of them. An alias is read and forgotten, as in the reference.
+//! Values stay text as the server wrote it: the mapping makes numbers of them. An alias is read and forgotten, as in the reference. An attribute of a type
+//! that DAP2 does not have (`OtherXML`, `Int64`) is text: without it, the dataset could be read all the same.
 
 use crate::dap2::dds::Atomic;
 use crate::dap2::error::refuse;
@@ -55,14 +56,20 @@ impl Set {
         }
         refuse(document, bytes)?;
         let mut parser = Parser { lexer: Lexer::new(document, bytes), n_entries: 0 };
-        let word = parser.lexer.next()?;
-        if !word.is_word("Attributes") {
-            return Err(parser.lexer.unexpected(&word, "`Attributes`"));
-        }
-        parser.lexer.mark(b'{', "the attributes")?;
-        let entries = parser.entries(1)?;
-        while parser.lexer.peek()?.what == What::Mark(b';') {
-            parser.lexer.next()?;
+        let mut entries = Vec::new();
+        loop {
+            let word = parser.lexer.next()?;
+            if !word.is_word("Attributes") {
+                return Err(parser.lexer.unexpected(&word, "`Attributes`"));
+            }
+            parser.lexer.mark(b'{', "the attributes")?;
+            entries.extend(parser.entries(1)?);
+            while parser.lexer.peek()?.what == What::Mark(b';') {
+                parser.lexer.next()?;
+            }
+            if !parser.lexer.peek()?.is_word("Attributes") {
+                break;
+            }
         }
         parser.lexer.end("the attributes")?;
         Ok(Set { name: String::new(), entries })
@@ -156,13 +163,8 @@ impl Parser<'_> {
 
     fn attribute(&mut self, word: &Token<'_>) -> Result<Attribute, DapError> {
         let atomic = match word.what {
-            What::Word(text) => Atomic::named(text),
-            _ => None,
-        };
-        let Some(atomic) = atomic else {
-            return Err(self
-                .lexer
-                .error(word.at, format!("{} is no type of an attribute", word.shown())));
+            What::Word(text) => Atomic::named(text).unwrap_or(Atomic::String),
+            _ => return Err(self.lexer.unexpected(word, "a type")),
         };
         let name = self.lexer.name("the name of an attribute")?;
         let mut values = Vec::new();
@@ -226,10 +228,25 @@ mod tests {
     }
 
     #[test]
+    fn other_types_are_text_and_blocks_may_follow_each_other() {
+        let text = "Attributes { Int64 a 1, 2; } ; attributes { OtherXML b \"<x/>\"; }";
+        let set = Set::decode(text.as_bytes()).unwrap();
+        let shown: Vec<_> = set
+            .entries
+            .iter()
+            .map(|entry| match entry {
+                Entry::Attribute(a) => (a.name.as_str(), a.atomic, a.values.len()),
+                Entry::Set(_) => panic!("a set"),
+            })
+            .collect();
+        assert_eq!(shown, [("a", Atomic::String, 2), ("b", Atomic::String, 1)]);
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         assert_eq!(
-            wrong("Attributes { Int8 a 1; }"),
-            "DAS, byte 13: `Int8` is no type of an attribute"
+            wrong("Attributes { Int8 a }"),
+            "DAS, byte 20: `}` where a value of a should be"
         );
         assert!(wrong("Attributes { Byte a; }").contains("`;` where a value of a should be"));
         assert!(wrong("Attributes { Byte a 1 2; }").contains("`2` where `;` behind a"));

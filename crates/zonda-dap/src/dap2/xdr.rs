@@ -12,6 +12,9 @@ use crate::error::{DapError, Document};
 
 /// Bytes that were read and are kept for a message that may have begun in them.
 const KEPT_BYTES: usize = 8 << 10;
+/// Bytes of the block in the beginning, and at most.
+const FIRST_BYTES: usize = 4 << 10;
+const MOST_BYTES: usize = BLOCK_BYTES + KEPT_BYTES;
 
 /// A body that is read in blocks.
 pub(crate) struct Reader<'a> {
@@ -29,10 +32,16 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads from the beginning.
-    pub(crate) fn new(body: &'a mut dyn Read) -> Result<Reader<'a>, DapError> {
-        let bytes = BLOCK_BYTES.saturating_add(KEPT_BYTES);
-        let block = memory::filled(bytes, 0).map_err(|_| no_memory(bytes))?;
-        Ok(Reader { body, block, begin: 0, end: 0, at: 0, has_ended: false, object: String::new() })
+    pub(crate) fn new(body: &'a mut dyn Read) -> Reader<'a> {
+        Reader {
+            body,
+            block: Vec::new(),
+            begin: 0,
+            end: 0,
+            at: 0,
+            has_ended: false,
+            object: String::new(),
+        }
     }
 
     /// Byte of the body that comes next.
@@ -59,6 +68,11 @@ impl<'a> Reader<'a> {
             self.block.copy_within(from..self.end, 0);
             self.begin = kept;
             self.end = self.end.saturating_sub(from);
+        }
+        if self.end == self.block.len() {
+            // Most responses are short.
+            let bytes = self.block.len().saturating_mul(2).clamp(FIRST_BYTES, MOST_BYTES);
+            memory::lengthen(&mut self.block, bytes, 0).map_err(|_| no_memory(bytes))?;
         }
         while !self.has_ended {
             let Some(room) = self.block.get_mut(self.end..).filter(|room| !room.is_empty()) else {
@@ -258,7 +272,7 @@ mod tests {
     fn a_body_that_drips_is_read_whole() {
         let bytes: Vec<u8> = (0..200_000u32).flat_map(u32::to_be_bytes).collect();
         let mut slow = Slow(&bytes, 0);
-        let mut reader = Reader::new(&mut slow).unwrap();
+        let mut reader = Reader::new(&mut slow);
         let mut n = 0;
         while n < 199_000 {
             let more = reader.units(4, 199_000 - n).unwrap();
@@ -277,14 +291,14 @@ mod tests {
         let mut bytes = vec![7u8; 100_000];
         bytes.extend_from_slice(b"Error {\ncode=3; message = \"no space\"; };");
         let mut body = &bytes[..];
-        let mut reader = Reader::new(&mut body).unwrap();
+        let mut reader = Reader::new(&mut body);
         reader.skip(100_020).unwrap();
         assert_eq!(reader.server_error().unwrap().message, "no space");
         let mut body = &bytes[..];
-        let mut reader = Reader::new(&mut body).unwrap();
+        let mut reader = Reader::new(&mut body);
         reader.skip(99_000).unwrap();
         assert_eq!(reader.server_error().unwrap().code, Some(3));
         let mut body = &bytes[..1000];
-        assert_eq!(Reader::new(&mut body).unwrap().server_error(), None);
+        assert_eq!(Reader::new(&mut body).server_error(), None);
     }
 }
