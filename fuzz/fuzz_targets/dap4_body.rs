@@ -19,7 +19,7 @@ impl Server for Saved {
             return Ok(Box::new(Cursor::new(self.0.clone())));
         }
         let (url, kind, what) = ("a".into(), RemoteFailure::NotFound, "not there".into());
-        Err(StorageError::Remote { url, range: None, kind, what })
+        Err(StorageError::Remote { url, range: None, kind, status: None, what })
     }
 
     fn heeds_constraints(&self) -> bool {

@@ -22,6 +22,7 @@ impl Server for Saved {
             url: name.into(),
             range: None,
             kind: RemoteFailure::NotFound,
+            status: None,
             what: error.to_string().into(),
         })?;
         Ok(Box::new(Cursor::new(bytes)))

@@ -39,6 +39,8 @@ pub(super) struct Values<R> {
     swaps: bool,
     sums: Sums,
     ignores: bool,
+    /// Elements as they come, before they are put where they belong.
+    raw: Vec<u8>,
     /// The variable whose checksum was none, where nobody says that there are any.
     doubtful: Option<String>,
 }
@@ -55,7 +57,7 @@ impl<R: Read> Values<R> {
             (false, true) => Sums::Come,
             (false, false) => Sums::Unknown,
         };
-        Values { chunks, swaps, sums, ignores, doubtful: None }
+        Values { chunks, swaps, sums, ignores, raw: Vec::new(), doubtful: None }
     }
 
     /// Reads a variable of so many elements. `says_sum` is whether it has an attribute for its checksum.
@@ -95,21 +97,22 @@ impl<R: Read> Values<R> {
         count: u64,
         taker: &mut dyn Taker,
     ) -> Result<(), DapError> {
-        let at_once = BLOCK.checked_div(layout.size).unwrap_or(1).max(1);
-        let (mut left, mut block) = (count, Vec::new());
+        let mut left = count;
+        let mut block = Vec::new();
         while left > 0 {
-            let n = usize::try_from(left).unwrap_or(usize::MAX).min(at_once);
             block.clear();
-            if let Kind::Plain(_) = layout.kind {
-                self.bulk(name, layout.size, n, &mut block)?;
+            let n = if layout.wire.is_some() {
+                self.bulk(name, layout, left, &mut block)?
             } else {
-                let mut owned = OwnedValues::default();
-                for _ in 0..n {
-                    self.element(name, layout, &mut block, &mut owned)?;
+                let mut n = 0_u64;
+                while n < left && block.len() < BLOCK {
+                    self.element(name, layout, &mut block, &mut OwnedValues::default())?;
+                    n = n.saturating_add(1);
                 }
-            }
+                n
+            };
             taker.plain(&block)?;
-            left = left.saturating_sub(n as u64);
+            left = left.saturating_sub(n);
         }
         Ok(())
     }
@@ -146,7 +149,7 @@ impl<R: Read> Values<R> {
         owned: &mut OwnedValues,
     ) -> Result<(), DapError> {
         match &layout.kind {
-            Kind::Plain(_) => self.bulk(name, layout.size, 1, to),
+            Kind::Plain(_) => self.all(name, layout, 1, to),
             Kind::Text => {
                 let text = self.counted(name)?;
                 let address = owned.keep(text.into());
@@ -165,13 +168,14 @@ impl<R: Read> Values<R> {
                 push(to, &bytes)?;
                 pad(to, layout.size.saturating_sub(bytes.len()))
             }
+            Kind::Structure(_) if layout.wire.is_some() => self.all(name, layout, 1, to),
             Kind::Structure(fields) => {
                 let begin = to.len();
                 for field in fields {
                     let here = to.len().saturating_sub(begin);
                     pad(to, field.offset.saturating_sub(here))?;
-                    if let Kind::Plain(_) = field.layout.kind {
-                        self.bulk(name, field.layout.size, field.count, to)?;
+                    if field.layout.wire.is_some() {
+                        self.all(name, &field.layout, field.count as u64, to)?;
                         continue;
                     }
                     for _ in 0..field.count {
@@ -185,8 +189,12 @@ impl<R: Read> Values<R> {
                 let count = self.number(name)?;
                 let mut records = Vec::new();
                 // Each record has bytes of its own, so the count is believed only as they come.
-                for _ in 0..count {
-                    self.element(name, record, &mut records, owned)?;
+                if record.wire.is_some() {
+                    self.all(name, record, count, &mut records)?;
+                } else {
+                    for _ in 0..count {
+                        self.element(name, record, &mut records, owned)?;
+                    }
                 }
                 let address = if count == 0 { 0 } else { owned.keep(records.into()) };
                 push(to, &count.to_ne_bytes())?;
@@ -195,20 +203,51 @@ impl<R: Read> Values<R> {
         }
     }
 
-    /// So many numbers of `size` bytes, added to `to` in native order.
+    /// So many elements that all have as many bytes in the body, added to `to`.
+    fn all(
+        &mut self,
+        name: &str,
+        layout: &Layout,
+        count: u64,
+        to: &mut Vec<u8>,
+    ) -> Result<(), DapError> {
+        let mut left = count;
+        while left > 0 {
+            left = left.saturating_sub(self.bulk(name, layout, left, to)?);
+        }
+        Ok(())
+    }
+
+    /// At least one of so many such elements, as many as a block has room for. Says how many.
     fn bulk(
         &mut self,
         name: &str,
-        size: usize,
-        n: usize,
+        layout: &Layout,
+        most: u64,
         to: &mut Vec<u8>,
-    ) -> Result<(), DapError> {
+    ) -> Result<u64, DapError> {
+        let wire = layout.wire.unwrap_or(layout.size).max(1);
+        let room = BLOCK.checked_div(wire.max(layout.size)).unwrap_or(1).max(1);
+        let n = usize::try_from(most).unwrap_or(usize::MAX).min(room);
         let begin = to.len();
-        self.bytes(name, size.checked_mul(n).ok_or_else(|| no_memory(usize::MAX))?, to)?;
-        if self.swaps {
-            swap(to.get_mut(begin..).unwrap_or_default(), size);
+        if let Kind::Plain(_) = layout.kind {
+            self.bytes(name, layout.size.saturating_mul(n), to)?;
+            if self.swaps {
+                swap(to.get_mut(begin..).unwrap_or_default(), layout.size);
+            }
+            return Ok(n as u64);
         }
-        Ok(())
+        let mut raw = std::mem::take(&mut self.raw);
+        raw.clear();
+        self.bytes(name, wire.saturating_mul(n), &mut raw)?;
+        pad(to, layout.size.saturating_mul(n))?;
+        let elements = to.get_mut(begin..).unwrap_or_default();
+        for (from, to) in raw.chunks_exact(wire).zip(elements.chunks_exact_mut(layout.size.max(1)))
+        {
+            scatter(layout, from, to, self.swaps);
+        }
+        self.raw = raw;
+        Ok(n as u64)
     }
 
     /// So many bytes, added to `to`, which grows only as they come.
@@ -271,6 +310,31 @@ impl<R: Read> Values<R> {
             }
         }
         Ok(())
+    }
+}
+
+/// One element as it comes, to its form in memory, which is zeros.
+fn scatter(layout: &Layout, from: &[u8], to: &mut [u8], swaps: bool) {
+    let Kind::Structure(fields) = &layout.kind else {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = *from;
+        }
+        if swaps {
+            swap(to, layout.size);
+        }
+        return;
+    };
+    let mut rest = from;
+    for field in fields {
+        let (size, wire) = (field.layout.size, field.layout.wire.unwrap_or(0));
+        let len = wire.saturating_mul(field.count).min(rest.len());
+        let (now, after) = rest.split_at(len);
+        rest = after;
+        let all = to.get_mut(field.offset..).unwrap_or_default();
+        let elements = now.chunks_exact(wire.max(1)).zip(all.chunks_exact_mut(size.max(1)));
+        for (from, to) in elements {
+            scatter(&field.layout, from, to, swaps);
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub const ERROR: u8 = 2;
 pub const LITTLE_ENDIAN: u8 = 4;
 /// Flag of the first chunk: no checksums come after the variables.
 pub const NO_CHECKSUMS: u8 = 8;
+/// Bytes that are read ahead where fewer are asked for.
+const AHEAD: usize = 16 << 10;
 /// Longest chunk.
 pub const MOST_BYTES: usize = 0xff_ffff;
 
@@ -36,8 +38,12 @@ pub struct Chunks<R> {
     /// Bytes of the body that were read.
     at: u64,
     crc: crc32fast::Hasher,
-    /// Bytes that were looked at, but not taken.
-    seen: Vec<u8>,
+    /// Bytes of values that are here.
+    ahead: Vec<u8>,
+    /// How many of these are taken.
+    taken: usize,
+    /// How many of those are in the checksum.
+    summed: usize,
 }
 
 fn malformed(at: u64, what: impl Into<String>) -> DapError {
@@ -63,8 +69,9 @@ impl<R: Read> Chunks<R> {
             return Err(malformed(len as u64, "the body ends in the header of its first chunk"));
         }
         let crc = crc32fast::Hasher::new();
-        let mut chunks =
-            Chunks { inner, flags, left: 0, is_last: false, at: 4, crc, seen: Vec::new() };
+        let (ahead, taken, summed) = (Vec::new(), 0, 0);
+        let (left, is_last, at) = (0, false, 4);
+        let mut chunks = Chunks { inner, flags, left, is_last, at, crc, ahead, taken, summed };
         chunks.take_header(header)?;
         let mut dmr = Vec::new();
         let len = chunks.left;
@@ -97,12 +104,24 @@ impl<R: Read> Chunks<R> {
     /// Bytes of the body that were read, headers included.
     #[must_use]
     pub fn position(&self) -> u64 {
-        self.at.saturating_sub(self.seen.len() as u64)
+        self.at.saturating_sub(self.here().len() as u64)
     }
 
     /// The checksum of all bytes taken since the last call.
     pub fn take_crc(&mut self) -> u32 {
+        self.sum();
         std::mem::take(&mut self.crc).finalize()
+    }
+
+    /// Bytes that are here and not taken.
+    fn here(&self) -> &[u8] {
+        self.ahead.get(self.taken..).unwrap_or_default()
+    }
+
+    /// Adds what was taken to the checksum.
+    fn sum(&mut self) {
+        self.crc.update(self.ahead.get(self.summed..self.taken).unwrap_or_default());
+        self.summed = self.taken;
     }
 
     /// The next bytes of values, all of `to`.
@@ -110,8 +129,26 @@ impl<R: Read> Chunks<R> {
     /// # Errors
     /// A body that ends before, or has an error in it.
     pub fn fill(&mut self, to: &mut [u8], what: &str) -> Result<(), DapError> {
-        self.take(to, what)?;
-        self.crc.update(to);
+        let mut done = 0_usize;
+        while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let here = self.here();
+            let len = if here.is_empty() && rest.len() >= AHEAD {
+                let len = self.some(rest, what)?;
+                self.crc.update(rest.get(..len).unwrap_or_default());
+                len
+            } else if here.is_empty() {
+                self.read_ahead(what)?;
+                0
+            } else {
+                let len = here.len().min(rest.len());
+                for (to, from) in rest.iter_mut().zip(here) {
+                    *to = *from;
+                }
+                self.taken = self.taken.saturating_add(len);
+                len
+            };
+            done = done.saturating_add(len);
+        }
         Ok(())
     }
 
@@ -121,7 +158,9 @@ impl<R: Read> Chunks<R> {
     /// As [`Chunks::fill`].
     pub fn checksum(&mut self, what: &str) -> Result<[u8; 4], DapError> {
         let mut bytes = [0; 4];
-        self.take(&mut bytes, &format!("the checksum of {what}"))?;
+        self.sum();
+        self.fill(&mut bytes, &format!("the checksum of {what}"))?;
+        self.summed = self.taken;
         Ok(bytes)
     }
 
@@ -130,16 +169,13 @@ impl<R: Read> Chunks<R> {
     /// # Errors
     /// As [`Chunks::fill`].
     pub fn peek(&mut self) -> Result<Option<[u8; 4]>, DapError> {
-        while self.seen.len() < 4 {
+        while self.here().len() < 4 {
             if !self.has_more()? {
                 return Ok(None);
             }
-            let mut byte = [0];
-            if self.some(&mut byte, "a checksum")? == 1 {
-                self.seen.extend(byte);
-            }
+            self.read_ahead("a checksum")?;
         }
-        Ok(self.seen.first_chunk().copied())
+        Ok(self.here().first_chunk().copied())
     }
 
     /// Reads to the end of the body, where no values are left.
@@ -147,7 +183,7 @@ impl<R: Read> Chunks<R> {
     /// # Errors
     /// Bytes that are left, in the last chunk, in more chunks or behind them; no last chunk.
     pub fn finish(mut self) -> Result<(), DapError> {
-        if !self.seen.is_empty() || self.has_more()? {
+        if !self.here().is_empty() || self.has_more()? {
             let at = self.position();
             return Err(malformed(at, "more bytes come than the variables have"));
         }
@@ -161,34 +197,37 @@ impl<R: Read> Chunks<R> {
         Ok(())
     }
 
-    fn take(&mut self, to: &mut [u8], what: &str) -> Result<(), DapError> {
-        let mut done = self.seen.len().min(to.len());
-        for (byte, seen) in to.iter_mut().zip(self.seen.drain(..done)) {
-            *byte = seen;
-        }
-        while let Some(rest) = to.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            if !self.has_more()? {
-                let what = format!("values end {} bytes early, in {what}", rest.len());
-                return Err(malformed(self.at, what));
-            }
-            done = done.saturating_add(self.some(rest, what)?);
-        }
+    /// Gets some more bytes of values. What is here and not taken stays.
+    fn read_ahead(&mut self, what: &str) -> Result<(), DapError> {
+        self.sum();
+        self.ahead.drain(..self.taken.min(self.ahead.len()));
+        (self.taken, self.summed) = (0, 0);
+        let mut block = [0; AHEAD];
+        let room = AHEAD.saturating_sub(self.ahead.len());
+        let block = block.get_mut(..room).unwrap_or_default();
+        let got = self.some(block, what)?;
+        self.ahead.extend_from_slice(block.get(..got).unwrap_or_default());
         Ok(())
     }
 
-    /// Some bytes of this chunk, which has some left.
+    /// Some bytes of values, at least one: those that come of this chunk, or of the next one that has any.
     fn some(&mut self, to: &mut [u8], what: &str) -> Result<usize, DapError> {
+        if !self.has_more()? {
+            return Err(malformed(self.at, format!("values end early, in {what}")));
+        }
         let len = to.len().min(self.left);
         let to = to.get_mut(..len).unwrap_or_default();
-        let got = match self.inner.read(to) {
-            Ok(0) => return Err(self.ended(what)),
-            Ok(got) => got.min(len),
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Err(error) => return Err(DapError::of_io(Document::Dap, &error)),
-        };
-        self.left = self.left.saturating_sub(got);
-        self.at = self.at.saturating_add(got as u64);
-        Ok(got)
+        loop {
+            let got = match self.inner.read(to) {
+                Ok(0) => return Err(self.ended(what)),
+                Ok(got) => got.min(len),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(DapError::of_io(Document::Dap, &error)),
+            };
+            self.left = self.left.saturating_sub(got);
+            self.at = self.at.saturating_add(got as u64);
+            return Ok(got);
+        }
     }
 
     /// Whether a byte of values is left in this chunk or a later one.

@@ -27,7 +27,7 @@ impl Server for Answers {
         }
         let kind = self.refuses.unwrap_or(RemoteFailure::NotFound);
         let (url, what) = ("http://x/d".into(), "404".into());
-        Err(StorageError::Remote { url, range: None, kind, what })
+        Err(StorageError::Remote { url, range: None, kind, status: None, what })
     }
 
     fn heeds_constraints(&self) -> bool {

@@ -19,6 +19,8 @@ pub(super) struct Layout {
     pub(super) align: usize,
     /// Whether it has strings or sequences in it.
     pub(super) has_pointers: bool,
+    /// Bytes of an element in a body, where all have as many.
+    pub(super) wire: Option<usize>,
 }
 
 /// What an element is.
@@ -95,7 +97,7 @@ impl Names {
         Ok(match &var.ty {
             Type::Atomic(atomic) => match atomic.size() {
                 Some(size) => plain(*atomic, size),
-                None => Layout { kind: Kind::Text, size: 8, align: 8, has_pointers: true },
+                None => pointer(Kind::Text, 8),
             },
             Type::Enum(name) => {
                 let base = self.enums.get(&names::canonical(name)).copied();
@@ -106,7 +108,7 @@ impl Names {
             }
             Type::Opaque => {
                 let size = self.opaque_size(var)?;
-                Layout { kind: Kind::Opaque, size, align: 1, has_pointers: false }
+                Layout { kind: Kind::Opaque, size, align: 1, has_pointers: false, wire: None }
             }
             Type::Structure(fields) => self.structure(var, fields)?,
             Type::Sequence(fields) => {
@@ -114,8 +116,7 @@ impl Names {
                     Some(field) => self.layout(field)?,
                     None => self.structure(var, fields)?,
                 };
-                let kind = Kind::Sequence(Box::new(record));
-                Layout { kind, size: 16, align: 8, has_pointers: true }
+                pointer(Kind::Sequence(Box::new(record)), 16)
             }
         })
     }
@@ -137,6 +138,7 @@ impl Names {
             DapError::unrepresentable(Document::Dmr, what)
         };
         let (mut size, mut align, mut has_pointers) = (0_usize, 1_usize, false);
+        let mut wire = Some(0_usize);
         let mut placed = Vec::new();
         for field in fields {
             let layout = self.layout(field)?;
@@ -153,6 +155,8 @@ impl Names {
             size = end.filter(|end| *end <= MOST_ELEMENT).ok_or_else(too_large)?;
             align = align.max(layout.align);
             has_pointers |= layout.has_pointers;
+            let own = layout.wire.and_then(|wire| wire.checked_mul(count));
+            wire = wire.zip(own).and_then(|(wire, own)| wire.checked_add(own));
             placed.push(Field { name: field.name.clone(), offset, dims, count, layout });
         }
         if placed.is_empty() {
@@ -160,7 +164,7 @@ impl Names {
             return Err(DapError::unrepresentable(Document::Dmr, what));
         }
         let size = size.checked_next_multiple_of(align).ok_or_else(too_large)?;
-        Ok(Layout { kind: Kind::Structure(placed), size, align, has_pointers })
+        Ok(Layout { kind: Kind::Structure(placed), size, align, has_pointers, wire })
     }
 }
 
@@ -178,7 +182,12 @@ pub(super) fn only_field<'a>(
 }
 
 fn plain(atomic: Atomic, size: usize) -> Layout {
-    Layout { kind: Kind::Plain(atomic), size, align: size, has_pointers: false }
+    let wire = Some(size);
+    Layout { kind: Kind::Plain(atomic), size, align: size, has_pointers: false, wire }
+}
+
+fn pointer(kind: Kind, size: usize) -> Layout {
+    Layout { kind, size, align: 8, has_pointers: true, wire: None }
 }
 
 fn malformed(var: &Variable, what: String) -> DapError {
