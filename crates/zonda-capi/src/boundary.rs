@@ -32,7 +32,7 @@ struct LastFailure {
 /// A panic is a bug in Zonda. It must not unwind into C, and it must not take the program down:
 /// a model three days into a run keeps its other files.
 #[inline]
-pub(crate) fn boundary<B: FnOnce() -> CallResult>(body: B) -> c_int {
+pub(crate) fn boundary<B: FnMut() -> CallResult>(mut body: B) -> c_int {
     let begin = zonda_trace::start();
     let code = boundary_untraced(|| body().map(|()| 0));
     if begin != 0 {
@@ -46,7 +46,7 @@ pub(crate) fn boundary<B: FnOnce() -> CallResult>(body: B) -> c_int {
 
 /// [`boundary`] for a body that may return the code of a program's own format, which is any number.
 #[inline]
-pub(crate) fn boundary_with_code<B: FnOnce() -> Result<c_int, CallFailure>>(body: B) -> c_int {
+pub(crate) fn boundary_with_code<B: FnMut() -> Result<c_int, CallFailure>>(body: B) -> c_int {
     // The functions that open files come here. The first of them starts the trace, so that it is in it.
     zonda_trace::init(zonda::storage::neighbour::trusts_environment);
     let begin = zonda_trace::start();
@@ -61,10 +61,12 @@ pub(crate) fn boundary_with_code<B: FnOnce() -> Result<c_int, CallFailure>>(body
 }
 
 /// [`boundary_with_code`] for a function that records its call in the trace itself, and that calls [`explain::failed`].
+///
+/// The body is called once, where it lies: to be moved it would be read in wider pieces than it was written in, which the processor waits for.
 #[inline]
-pub(crate) fn boundary_untraced(body: impl FnOnce() -> Result<c_int, CallFailure>) -> c_int {
+pub(crate) fn boundary_untraced(mut body: impl FnMut() -> Result<c_int, CallFailure>) -> c_int {
     let _guard = CallGuard::enter();
-    match catch_unwind(AssertUnwindSafe(body)) {
+    match catch_unwind(AssertUnwindSafe(&mut body)) {
         Ok(Ok(0)) => 0,
         Ok(Ok(code)) => foreign_code(code),
         Ok(Err(failure)) => {

@@ -152,12 +152,39 @@ impl Deref for SharedFile {
     }
 }
 
+/// Why there is no file for an `ncid`: `NC_EBADID`, and `ECHILD` for a file that a forked child cannot reach.
+///
+/// One byte: a longer error would share bytes with a [`FileRef`] in a result, which would then be read in other pieces than it was written in. The
+/// processor waits some 5 ns for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotOpen {
+    Unknown,
+    OutOfReach,
+}
+
+impl From<NotOpen> for NcError {
+    #[cold]
+    fn from(why: NotOpen) -> NcError {
+        match why {
+            NotOpen::Unknown => NcError::BadId,
+            NotOpen::OutOfReach => NcError::System(libc::ECHILD),
+        }
+    }
+}
+
+impl From<NotOpen> for CallFailure {
+    #[cold]
+    fn from(why: NotOpen) -> CallFailure {
+        NcError::from(why).into()
+    }
+}
+
 /// The file and group of `ncid`. A failure of the call from now on names the file.
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
 #[inline(always)] // where it is not, the thread's number of calls is looked for twice
-pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
+pub(crate) fn file(ncid: c_int) -> Result<FileRef, NotOpen> {
     note_file(slot_of(ncid));
     unnamed(ncid)
 }
@@ -166,13 +193,13 @@ pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
 ///
 /// # Errors
 /// As [`file`].
-#[inline]
-pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
+#[inline(always)] // a result in memory is read in other pieces than it was written in, which the processor waits for
+pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NotOpen> {
     let found = look_up(ncid)?;
     if found.group == GroupId::ROOT || found.dataset.has_group(found.group) {
         Ok(found)
     } else {
-        Err(NcError::BadId)
+        Err(NotOpen::Unknown)
     }
 }
 
@@ -182,13 +209,13 @@ pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
 #[inline(always)]
-pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
+pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NotOpen> {
     note_file(slot_of(ncid));
     look_up(ncid)
 }
 
-#[inline]
-fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
+#[inline(always)]
+fn look_up(ncid: c_int) -> Result<FileRef, NotOpen> {
     let id = ncid.cast_unsigned();
     let slot = slot_of(ncid);
     if zonda_trace::on() {
@@ -198,14 +225,14 @@ fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     let group = GroupId((id & 0xffff) as u16);
     match file.as_deref() {
         Some(SlotEntry::Dataset(open)) if open.dataset.is_out_of_reach() => {
-            Err(NcError::System(libc::ECHILD))
+            Err(NotOpen::OutOfReach)
         }
         Some(SlotEntry::Dataset(open))
             if group == GroupId::ROOT || open.dataset.capabilities().groups =>
         {
             Ok(FileRef { file, group })
         }
-        _ => Err(NcError::BadId),
+        _ => Err(NotOpen::Unknown),
     }
 }
 

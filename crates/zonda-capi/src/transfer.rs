@@ -14,7 +14,6 @@ use crate::boundary::boundary_untraced;
 use crate::c_memory::{CVlenSource, MallocSink, slice, slice_mut};
 use crate::current_call::note_file;
 use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
-use crate::explain;
 use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
 use crate::trace::calls::DataCall;
@@ -364,7 +363,7 @@ pub(crate) unsafe fn transfer(
         };
     }
     let begin = zonda_trace::start();
-    let code = boundary_untraced(move || {
+    let code = boundary_untraced(|| {
         let file = handles::unnamed(ncid)?;
         let call = VarTransfer { file: &file, var: file.var(varid), mem, caller };
         let transfer = || {
@@ -394,12 +393,8 @@ pub(crate) unsafe fn transfer(
         };
         moved.map(|()| 0).inspect_err(|_| note_file(handles::slot_of(ncid)))
     });
-    let call = DataCall { ncid, varid, mem, caller, which };
-    if begin != 0 {
-        call.ended(begin, code);
-    }
-    if code != 0 {
-        explain::failed(code, || call.name());
+    if begin != 0 || code != 0 {
+        DataCall { ncid, varid, mem, caller, which }.tell(begin, code);
     }
     code
 }

@@ -28,7 +28,7 @@ unsafe fn defined(
     ncid: c_int,
     name: *const c_char,
     type_idp: *mut NcType,
-    define: impl FnOnce(&FileRef, GroupId, &[u8]) -> zonda::Result<NcType>,
+    define: impl Fn(&FileRef, GroupId, &[u8]) -> zonda::Result<NcType>,
 ) -> c_int {
     boundary(|| {
         let file = nc4_file(ncid)?;

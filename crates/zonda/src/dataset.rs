@@ -318,6 +318,7 @@ impl Dataset {
     }
 
     /// Fails for any group but the root where the format has no groups.
+    #[inline]
     pub(crate) fn check_group(&self, group: GroupId) -> Result<()> {
         if group == GroupId::ROOT || self.capabilities().groups {
             return Ok(());

@@ -11,6 +11,7 @@ use zonda_model::{Answer, NcError};
 use zonda_parallel::ParallelFile;
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
+use zonda_served::ServedFile;
 use zonda_storage::{FileWriter, MayWrite, Storage};
 
 use crate::error::{Error, Result};
@@ -29,6 +30,8 @@ pub(crate) struct OpenFile {
     pub(crate) capabilities: &'static Capabilities,
     /// Which type implements its format.
     kind: TypeId,
+    /// Whether it is a [`ParallelFile`] or a [`ServedFile`].
+    may_have_ranks: bool,
     storage: Option<Arc<dyn Storage>>,
     /// Whether it is read over a network.
     is_remote: bool,
@@ -54,6 +57,7 @@ impl OpenFile {
         OpenFile {
             capabilities: file.capabilities(),
             kind: file.as_any().type_id(),
+            may_have_ranks: file.as_any().is::<ParallelFile>() || file.as_any().is::<ServedFile>(),
             is_remote: file.is_remote(),
             storage: file.storage().cloned(),
             // Without a writing half it could never be synced or closed.
@@ -75,6 +79,12 @@ impl OpenFile {
     /// Whether `T` implements its format. Takes no lock.
     pub(crate) fn is<T: Dispatch + 'static>(&self) -> bool {
         self.kind == TypeId::of::<T>()
+    }
+
+    /// Whether it is of a kind that several ranks open together: all others are told from these by one test.
+    #[inline(always)]
+    pub(crate) fn may_have_ranks(&self) -> bool {
+        self.may_have_ranks
     }
 
     /// Whether it is read over a network.

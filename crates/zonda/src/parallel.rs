@@ -92,8 +92,14 @@ impl Dataset {
     }
 
     /// Whether several ranks opened it together.
+    #[inline]
     #[must_use]
     pub fn is_of_ranks(&self) -> bool {
+        self.queued_file.file().may_have_ranks() && self.has_ranks()
+    }
+
+    #[cold]
+    fn has_ranks(&self) -> bool {
         let file = self.queued_file.file();
         file.is::<ParallelFile>()
             || file.is::<ServedFile>() && self.ask_served(ServedFile::is_of_ranks)
@@ -166,7 +172,16 @@ impl Dataset {
     ///
     /// # Errors
     /// Those of the other ranks, and of the storage.
+    #[inline]
     pub fn ready_to_get(&self, var: VarRef) -> Result<()> {
+        match self.queued_file.file().may_have_ranks() {
+            true => self.make_ready_to_get(var),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn make_ready_to_get(&self, var: VarRef) -> Result<()> {
         if !self.queued_file.file().is::<ParallelFile>() {
             return Ok(());
         }

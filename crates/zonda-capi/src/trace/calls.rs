@@ -9,6 +9,7 @@ use zonda::VarRef;
 use zonda_trace::{Args, EventKind, NO_ITEM};
 
 use crate::data_arguments::{CallerMemory, MemoryForm, SelectionArrays, ZEROS};
+use crate::explain;
 use crate::handles;
 use crate::trace::files;
 use crate::tuning::TRACED_VARS;
@@ -65,9 +66,19 @@ pub(crate) struct DataCall {
 }
 
 impl DataCall {
-    /// Records the call, which has ended.
+    /// Tells the trace of the call, which has ended, if it began at a time (0: nobody traces), and who wants to know of failures.
     #[cold]
-    pub(crate) fn ended(&self, begin: u64, code: c_int) {
+    pub(crate) fn tell(self, begin: u64, code: c_int) {
+        if begin != 0 {
+            self.ended(begin, code);
+        }
+        if code != 0 {
+            explain::failed(code, || self.name());
+        }
+    }
+
+    /// Records the call, which has ended.
+    fn ended(&self, begin: u64, code: c_int) {
         // What follows is no part of it.
         let end = zonda_trace::start();
         let (file, item, offset, bytes) = self.trace_numbers().unwrap_or((0, NO_ITEM, 0, 0));
