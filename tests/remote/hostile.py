@@ -190,6 +190,14 @@ def broken_once(a):
     return False if a.number == 2 else a.right()
 
 
+def early_hints(a):
+    """Answers before the answer, in one piece with all of its body."""
+    body = a.part()
+    headers = [a.range(last=a.first + len(body) - 1), "Content-Length: %d" % len(body), 'ETag: "one"']
+    head = "".join(line + "\r\n" for line in ("HTTP/1.1 206 Partial Content", *headers))
+    a.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + head.encode() + b"\r\n" + body)
+
+
 def whole_always(a):
     """A server that knows no ranges is right, too."""
     a.say("200 OK", "Content-Length: %d" % len(a.data), 'ETag: "one"', body=a.data)
@@ -197,7 +205,7 @@ def whole_always(a):
 
 BREAKS = [cut_off, short_range, long_body, other_range, no_range, other_total, changed, lost_etag, zipped, endless, dripping, silent, huge_headers, whole_of_another, to_itself,
           to_a_file, error_page, no_such_range, garbage, nothing, several_parts, gone, not_modified, two_lengths]  # fmt: skip
-HOLDS = [busy_twice, too_many_once, broken_once, whole_always]
+HOLDS = [early_hints, busy_twice, too_many_once, broken_once, whole_always]
 # What a client may well take at the first request, where nothing was promised before.
 FINE_AT_ONCE = (changed, lost_etag, other_total, whole_of_another)
 
@@ -293,8 +301,24 @@ def holds(bench, behaviour, data):
         raise Wrong("it is not got over: %s" % told)
 
 
+def cut_object(bench, data):
+    """An honest server of a file that was cut: what its header tells of is not there, and no zeros stand for it."""
+    server = Hostile(None, data[:-1000], 1 << 30)
+    try:
+        took, told = asked(bench, server.port)
+    finally:
+        server.close()
+    bounded(took, told)
+    if told["open"] != 0 or told["get"] == 0 or told["delivered"] or told["fill"] != N:
+        raise Wrong("%s" % told)
+    if "ends at byte %d" % (len(data) - 1000) not in told["error"]:
+        raise Wrong("the error does not say so: %s" % told["error"])
+
+
 def all_of(bench):
     data = made.classic(N)
+    if bench.options.wants("hostile cut_object"):
+        bench.counts.attempt("hostile cut_object", cut_object, bench, data)
     for behaviour in BREAKS:
         for honest, when in ((1, "later"), (0, "at once")):
             name = "hostile %s %s" % (behaviour.__name__, when)

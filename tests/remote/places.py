@@ -105,7 +105,7 @@ def of_s3(servers, folder, name, endpoint):
     upload = (endpoint, settings)
     return [
         Way(name + " s3://", "s3://" + servers.bucket, plain, {**settings, "AWS_ENDPOINT_URL": endpoint}, upload=upload),
-        Way(name + " path style", "%s/%s" % (endpoint, servers.bucket), plain, settings, "#mode=s3,bytes", upload),
+        Way(name + " path style", "%s/%s" % (endpoint, servers.bucket), plain, {**settings, "AWS_ENDPOINT_URL": endpoint}, "#mode=s3,bytes", upload),
         Way(name + " profile", "s3://" + servers.bucket, profile, {"AWS_ENDPOINT_URL": endpoint, "AWS_EC2_METADATA_DISABLED": "true"}, "#aws.profile=other", upload),
     ]
 

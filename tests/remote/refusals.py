@@ -21,6 +21,7 @@ FILE = "files/example_2.nc"
 # Tries again, pauses and all, under the settings of these tests.
 SECONDS = 30
 SHORT = "HTTP.TIMEOUT=5\nHTTP.CONNECTTIMEOUT=5\n"
+NC_ECURL = -67
 CAPI = Path(__file__).with_name("capi.py")
 
 
@@ -69,6 +70,9 @@ def cases(bench):
         yield "unknown key", url, plain, {**right, "AWS_ACCESS_KEY_ID": "AKNOBODY"}, "403|status 404, XAdminUserNotFound"
         yield "no key", url, plain, {"AWS_ENDPOINT_URL": s.s3_endpoint, "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}, "403"
         yield "no key of that name", "s3://%s/no/such.nc" % s.bucket, plain, right, "404"
+        # Whoever may give a program a URL gets nothing that is signed.
+        elsewhere = {**right, "AWS_ENDPOINT_URL": "https://s3.example.org"}
+        yield "keys of another server", "%s/%s/%s#mode=s3,bytes" % (s.s3_endpoint, s.bucket, FILE), plain, elsewhere, "403.*only the URL names this server"
         yield "no bucket", "s3://no-such-bucket/%s" % FILE, plain, right, "404|403"
 
 
@@ -79,6 +83,8 @@ def all_of(bench):
     for name, url, where, variables, words in cases(bench):
         if bench.options.wants("refused " + name):
             bench.counts.attempt("refused " + name, refused, bench, url, where, variables, words)
+    if bench.options.wants("refused silent_resolver"):
+        bench.counts.attempt("refused silent_resolver", silent_resolver, bench)
     if "nginx" in s.running:
         for test in (off_by_key, nobody_else_gets_it, killed_in_read, changed_in_between):
             if bench.options.wants("refused " + test.__name__):
@@ -105,6 +111,22 @@ def refused(bench, url, where, variables, words):
         raise Wrong("the error does not name %s: %s" % (shown, said["error"]))
     if not re.search(words, said["error"]):
         raise Wrong("the error has nothing of %s: %s" % (words, said["error"]))
+
+
+def silent_resolver(bench):
+    """A lookup of the host that never ends is given up when the time for a connection is over, and the program ends besides it."""
+    source, library = bench.scratch / "silent.c", bench.scratch / "silent.so"
+    source.write_text("#include <unistd.h>\nint getaddrinfo(void) { for (;;) pause(); }\n")
+    rig.compile_c(library, source, link=None, flags=["-shared", "-fPIC"])
+    where = places.home_of(bench.homes, "r-silent", ncrc="HTTP.CONNECTTIMEOUT=2\n")
+    env = rig.environment(rig.LIBDIR, places.NETWORK, HOME=where, LD_PRELOAD=library)
+    url, began = "http://silent.example.org/x.nc#mode=bytes", time.monotonic()
+    said = json.loads(bench.run([sys.executable, CAPI, rig.LIBRARY, url], env, seconds=3 * SECONDS).stdout)
+    took = time.monotonic() - began
+    if said["open"] != NC_ECURL or "silent.example.org/x.nc" not in said["error"] or "DNS" not in said["error"]:
+        raise Wrong("it says %s" % said)
+    if not 1.5 < took < 10:
+        raise Wrong("it takes %.1f s" % took)
 
 
 def off_by_key(bench):

@@ -151,6 +151,9 @@ def same_dump(bench, way, name):
     if "not there" in wanted[2] and "not there" in got[2] and wanted[:2] == got[:2]:
         # By path it is missing, by URL refused: the codes that a tool tells are two.
         return
+    if "the object ends at byte" in got[2] and got[0] != 0:
+        # A classic file without its end: by path zeros stand for it, as in the reference.
+        return
     if wanted != got and not any(re.search(pattern, name) for pattern, _ in EXCEPTIONS):
         what = ["status", "text", "errors"]
         differ = ", ".join("%s: by path %.300r, by URL %.300r" % (what[n], wanted[n], got[n]) for n in range(3) if wanted[n] != got[n])

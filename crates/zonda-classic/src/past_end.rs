@@ -1,6 +1,11 @@
 //! Reading files that are shorter than their header says.
+//!
+//! Of a file on a disk what is missing reads as zeros, as in the reference: programs stop before they have written all that they defined. An object on a
+//! server got there as a whole; one that is shorter was cut on its way, and what is missing is an error.
 
-use zonda_storage::Storage;
+use std::sync::Arc;
+
+use zonda_storage::{RemoteFailure, Storage, StorageError};
 
 use crate::error::ClassicError;
 
@@ -14,7 +19,7 @@ pub(crate) fn read_or_zeros(
     out: &mut [u8],
 ) -> Result<(), ClassicError> {
     let got = storage.read_at(at, out)?;
-    no_bytes_behind(got, out)
+    no_bytes_behind(storage, at, got, out)
 }
 
 /// The same for bytes that are only written elsewhere.
@@ -24,13 +29,36 @@ pub(crate) fn move_or_zeros(
     out: &mut [u8],
 ) -> Result<(), ClassicError> {
     let got = storage.read_unseen(at, out)?;
-    no_bytes_behind(got, out)
+    no_bytes_behind(storage, at, got, out)
 }
 
 #[inline]
-fn no_bytes_behind(got: usize, out: &mut [u8]) -> Result<(), ClassicError> {
+fn no_bytes_behind(
+    storage: &dyn Storage,
+    at: u64,
+    got: usize,
+    out: &mut [u8],
+) -> Result<(), ClassicError> {
     if got < out.len() {
+        check_missing(storage, at, out.len())?;
         out.get_mut(got..).ok_or(BUFFER)?.fill(0);
     }
     Ok(())
+}
+
+/// Whether bytes of a range may be missing.
+#[cold]
+fn check_missing(storage: &dyn Storage, at: u64, len: usize) -> Result<(), ClassicError> {
+    let Some(remote) = storage.remote() else { return Ok(()) };
+    let what = format!(
+        "the object ends at byte {}, before the values that its header tells of",
+        storage.len()?
+    );
+    Err(ClassicError::Storage(StorageError::Remote {
+        url: remote.shown(),
+        range: Some((at, len as u64)),
+        kind: RemoteFailure::Broken,
+        status: None,
+        what: Arc::from(what),
+    }))
 }

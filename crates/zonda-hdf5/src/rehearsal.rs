@@ -123,6 +123,10 @@ impl RemoteReads for Rehearsal {
             }
         }
     }
+
+    fn shown(&self) -> Arc<str> {
+        self.storage.remote().map(RemoteReads::shown).unwrap_or_default()
+    }
 }
 
 impl Storage for Rehearsal {

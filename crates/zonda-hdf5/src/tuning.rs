@@ -196,5 +196,9 @@ pub(crate) const REMOTE_READ_BYTES: u64 = 4 << 10;
 /// `bench/remote.py`.
 pub(crate) const REMOTE_HEAD_BYTES: u64 = 256 << 10;
 
+/// Messages there and back in which what a walk over all bytes of a remote file looks at comes; what is deeper is read one by one. Each begins with
+/// what came before, in memory. No row: a bound for hostile files.
+pub(crate) const USAGE_ROUNDS: u32 = 32;
+
 /// Bytes that a rehearsal asks for in all. A file with more metadata is read on one by one. No row: a bound for hostile files.
 pub(crate) const REHEARSED_BYTES: u64 = 256 << 20;

@@ -167,6 +167,7 @@ impl FileUsage {
     /// An error of the storage ends the part of the walk that met it, as damage does.
     #[must_use]
     pub fn of(file: &Arc<File>) -> FileUsage {
+        walk::fetch(file);
         let mut walk = walk::UsageWalk::new(file);
         walk.whole_file();
         let mut usage = walk.usage;

@@ -303,6 +303,10 @@ impl RemoteReads for Replica {
             remote.will_read(ranges);
         }
     }
+
+    fn shown(&self) -> Arc<str> {
+        self.file.remote().map(RemoteReads::shown).unwrap_or_default()
+    }
 }
 
 impl Storage for Replica {

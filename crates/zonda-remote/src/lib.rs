@@ -22,6 +22,7 @@ pub mod url;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use client::target::ServerName;
 pub use error::RemoteError;
@@ -29,6 +30,7 @@ pub use responses::{Asking, Body, Responses};
 pub use objects::{ObjectState, Objects, RangeRead};
 pub use url::RemoteUrl;
 
+use zonda_runtime::fork;
 use zonda_storage::url::RemoteSettings;
 use zonda_storage::{Storage, StorageError};
 
@@ -37,6 +39,19 @@ pub fn register() {
     zonda_storage::url::register(zonda_storage::url::UrlOpener { open, shown });
 }
 
+/// Leave for a thread in the background to take locks; waits while a fork is under way.
+fn entered() -> fork::Inside {
+    loop {
+        match fork::enter() {
+            Some(gate) => return gate,
+            None => std::thread::sleep(NAP),
+        }
+    }
+}
+
+/// How long such a thread waits before it asks again.
+const NAP: Duration = Duration::from_millis(1);
+
 fn shown(name: &Path) -> Arc<str> {
     RemoteUrl::shown_name(name)
 }
@@ -44,8 +59,7 @@ fn shown(name: &Path) -> Arc<str> {
 /// Opens the object that a URL names.
 fn open(name: &Path, settings: &RemoteSettings) -> Result<Arc<dyn Storage>, StorageError> {
     let mut url = RemoteUrl::parse_path(name)?;
-    // The last one counts.
-    url.settings.extend(settings.0.iter().cloned());
+    url.given = settings.0.clone();
     let (objects, key) = objects::of_url(&url)?;
     // The file asks for the object by this path: it is the key of the backend, which S3 does not write as a URL does.
     url.path = key;

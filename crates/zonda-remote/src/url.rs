@@ -33,9 +33,10 @@ pub struct RemoteUrl {
     pub path: String,
     /// Behind the `?`, as it is written; may have signatures.
     pub query: Option<String>,
-    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values. Who opens a URL may add some,
-    /// those of HTTP, too.
+    /// Settings in brackets before the URL, then those of the fragment: keys in small letters, and values.
     pub settings: Vec<(String, String)>,
+    /// Settings of who opens the URL, those of HTTP among them: they come before the URL's own, and are believed more.
+    pub given: Vec<(String, String)>,
 }
 
 /// Shown without secrets.
@@ -108,6 +109,7 @@ impl RemoteUrl {
             path: path.to_owned(),
             query,
             settings,
+            given: Vec::new(),
         })
     }
 
@@ -125,7 +127,13 @@ impl RemoteUrl {
     /// The value of a setting of this URL; the last one counts.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&str> {
-        self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.given(key).or_else(|| last(&self.settings, key))
+    }
+
+    /// The value of a setting that who opens the URL gives.
+    #[must_use]
+    pub fn given(&self, key: &str) -> Option<&str> {
+        last(&self.given, key)
     }
 
     /// The URL without user, password, query, settings. Of a path with an `@` what stands before that is left out: it may be a password with a `/`.
@@ -151,6 +159,10 @@ impl RemoteUrl {
 }
 
 /// Adds `key=value&key=value`. Keys of HTTP are left out: they name files, logins and whom to trust, which a URL that somebody passes on is not to say.
+fn last<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+}
+
 fn add_settings(text: &str, settings: &mut Vec<(String, String)>) {
     for pair in text.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -85,6 +85,9 @@ fn cases() -> Vec<Case> {
     add("a status that nobody knows", Broken, once.clone(), "status 299", |_| {
         answer("299 Strange", &[("Content-Length", "0")], b"")
     });
+    add("an answer before the answer alone", Broken, 1..=3, "", |_| {
+        vec![Step::Send(b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec()), Step::Close]
+    });
     add("no content", Broken, once.clone(), "status 204", |_| answer("204 No Content", &[], b""));
     add("not modified", Broken, once.clone(), "status 304", |_| {
         answer("304 Not Modified", &[], b"")

@@ -352,7 +352,12 @@ fn aws() -> AwsSettings {
         secret_key: "secret".into(),
         session_token: Some("token".into()),
     };
-    AwsSettings { credentials: Some(credentials), region: Some("here-1".into()), endpoint: None }
+    AwsSettings {
+        credentials: Some(credentials),
+        region: Some("here-1".into()),
+        is_for_server: true,
+        ..AwsSettings::default()
+    }
 }
 
 fn s3(server: &Server, aws: AwsSettings) -> S3Objects {
@@ -407,6 +412,31 @@ fn nobody_signs_what_is_anonymous() {
         (request.header("authorization"), request.header("x-amz-date"), request.target.as_str()),
         (None, None, "/bucket?encoding-type=url&list-type=2&prefix=")
     );
+}
+
+/// Whoever can give a program a URL must not get requests with its keys, and no token of a session.
+#[test]
+fn keys_do_not_go_to_a_server_that_only_the_url_names() {
+    let server = Server::start(|_| answer("403 Forbidden", &[("Content-Length", "0")], b""));
+    let of_others = AwsSettings {
+        is_for_server: false,
+        trusted: vec!["https://s3.example.org".into()],
+        ..aws()
+    };
+    let error = s3(&server, of_others.clone()).get("a key", 100).unwrap_err();
+    let request = server.requests().remove(0);
+    for name in ["authorization", "x-amz-security-token", "x-amz-date"] {
+        assert_eq!(request.header(name), None);
+    }
+    assert_eq!(error.kind, RemoteFailure::Denied);
+    let text = error.to_string();
+    assert!(text.contains("only the URL names this server: AWS_ENDPOINT_URL"), "{text}");
+    // An anonymous request that is refused says nothing of keys.
+    let text = s3(&server, AwsSettings::default()).get("a key", 100).unwrap_err().to_string();
+    assert!(!text.contains("AWS_ENDPOINT_URL"), "{text}");
+    let named = AwsSettings { trusted: vec![server.url("/")], ..of_others };
+    let _ = s3(&server, named).get("a key", 100).unwrap_err();
+    assert!(server.requests().last().unwrap().header("x-amz-security-token").is_some());
 }
 
 #[test]

@@ -316,3 +316,23 @@ fn fork_and(body: impl FnOnce() -> bool) -> bool {
     let waited = unsafe { libc::waitpid(pid, &mut status, 0) };
     waited == pid && status == 0
 }
+
+#[test]
+fn answers_before_the_answer_are_skipped() {
+    // One read may bring them with all of a long body.
+    let before =
+        b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
+    let server = Server::start(move |request| {
+        let mut script = serve(request, &object(500_000), TAG);
+        if let Some(Step::Send(bytes)) = script.first_mut() {
+            *bytes = [before.as_slice(), bytes].concat();
+        }
+        script
+    });
+    let (objects, url) = objects(&server.url("/x"), |_| ());
+    for at in [0, 100, 200_000] {
+        assert_eq!(read(&objects, &url, at, 300_000), object(500_000)[at as usize..][..300_000]);
+    }
+    let requests = server.requests();
+    assert_eq!((requests.len(), requests.last().unwrap().connection), (3, 0), "one connection");
+}

@@ -82,6 +82,14 @@ pub trait RemoteReads: Send + Sync + fmt::Debug {
     /// the network wants it; who reads one then waits for that one alone. What is behind the end, or already here, is left out.
     /// What goes wrong is the error of the read.
     fn will_read(&self, ranges: &[Range<u64>]);
+
+    /// What is read there, as messages name it: without secrets.
+    fn shown(&self) -> Arc<str>;
+
+    /// What changes when that does, as far as its server says; `None` where nobody does.
+    fn state(&self) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// A flat run of bytes, read and written by offset.

@@ -110,6 +110,20 @@ fn create(path: &Path) -> io::Result<Option<TemporaryFile>> {
     Ok(is_there.then_some(TemporaryFile { _fd: fd }))
 }
 
+/// Opens a file of that name, or makes one, and locks it as its maker does. `None` where another process, or another part of this one, has it.
+///
+/// # Errors
+/// What the operating system reports; a symbolic link is not followed.
+pub fn hold(path: &Path) -> io::Result<Option<TemporaryFile>> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let fd = Fd::open(path, flags).map_err(io_error)?;
+    if let Err(Errno(libc::EAGAIN | libc::EACCES)) = fd.lock_byte(MAKERS_BYTE, libc::F_WRLCK) {
+        return Ok(None);
+    }
+    let is_there = is_named(&fd, path);
+    Ok(is_there.then_some(TemporaryFile { _fd: fd }))
+}
+
 /// Whether the file has that name still.
 fn is_named(fd: &Fd, path: &Path) -> bool {
     let named = std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));

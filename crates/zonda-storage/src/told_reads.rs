@@ -188,6 +188,10 @@ mod tests {
         fn will_read(&self, ranges: &[Range<u64>]) {
             self.0.lock().push(ranges.to_vec());
         }
+
+        fn shown(&self) -> std::sync::Arc<str> {
+            "told".into()
+        }
     }
 
     #[test]

@@ -156,9 +156,12 @@ impl DistantMemory {
     }
 }
 
+/// What it is called.
+const URL: &str = "http://distant/file.nc";
+
 fn failure(range: &Range<u64>) -> StorageError {
     StorageError::Remote {
-        url: "http://distant/file.nc".into(),
+        url: URL.into(),
         range: Some((range.start, range.end.saturating_sub(range.start))),
         kind: RemoteFailure::Broken,
         status: Some(500),
@@ -167,6 +170,10 @@ fn failure(range: &Range<u64>) -> StorageError {
 }
 
 impl RemoteReads for DistantMemory {
+    fn shown(&self) -> Arc<str> {
+        URL.into()
+    }
+
     fn will_read(&self, ranges: &[Range<u64>]) {
         let len = self.len_bytes();
         let mut state = self.state();

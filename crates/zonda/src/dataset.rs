@@ -348,6 +348,11 @@ impl Dataset {
         self.queued_file.file().is_remote()
     }
 
+    /// What changes when a file on a server does, as far as the server says.
+    pub(crate) fn remote_state(&self) -> Option<Arc<str>> {
+        self.storage()?.remote()?.state()
+    }
+
     /// The path it was opened with.
     #[must_use]
     pub fn path(&self) -> &Path {

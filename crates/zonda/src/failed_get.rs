@@ -1,7 +1,7 @@
 //! What a get leaves in the caller's memory when it fails in the middle.
 //!
 //! A file on a disk that cannot be read is a rare event. A server that sends something else than it said is none, and a program that does not
-//! look at codes must not go on with values that nobody vouches for. So of a remote file the memory of a get that failed is all fill values.
+//! look at codes must not go on with values that nobody vouches for. So of a remote file the memory of a get that failed is all fill values: the variable's own, where it names one.
 
 use zonda_format::{Access, AttAccess, Destination, Dispatch, Meta, Transfer, VarRef};
 use zonda_model::{ExtType, MemType, default_fill};
@@ -45,7 +45,25 @@ pub(crate) fn overwrite(file: &dyn Dispatch, get: &Transfer<Access<'_>>, bytes: 
         }
     }
     let own = || Meta::of(file, group).and_then(|meta| Ok(meta.var(var)?.ty())).ok().flatten();
-    fill(mem.or_else(|| own().map(ExtType::natural_mem)), bytes);
+    let mem = mem.or_else(|| own().map(ExtType::natural_mem));
+    let owner = VarRef { group, var };
+    match mem.and_then(|mem| Some((mem.size(), fill_value(file, owner, mem)?))) {
+        Some((size, value)) => repeat(value.get(..size).unwrap_or(&value), bytes),
+        None => fill(mem, bytes),
+    }
+}
+
+/// The fill value that a variable names, in the form of memory: what its readers take for missing. `None` where it names none, or none that has this
+/// form, or its attributes cannot be read either.
+fn fill_value(file: &dyn Dispatch, owner: VarRef, mem: MemType) -> Option<[u8; 8]> {
+    let mut get = Transfer::new(AttAccess { owner, name: b"_FillValue", mem: Some(mem) });
+    file.check_get_att(&mut get).ok()?;
+    if get.n_bytes != mem.size() {
+        return None;
+    }
+    let mut value = [0; 8];
+    let got = file.get_att(&get, Destination::plain(value.get_mut(..mem.size())?)).ok()?;
+    (got.out_of_range == 0).then_some(value)
 }
 
 /// As [`overwrite`], for values of an attribute.
@@ -59,11 +77,16 @@ pub(crate) fn overwrite_att(file: &dyn Dispatch, get: &Transfer<AttAccess<'_>>, 
     fill(mem.or_else(|| own().ok().flatten().map(ExtType::natural_mem)), bytes);
 }
 
-/// Makes all elements fill values: those of the type in memory; zeros of what is neither a number nor text, so that strings are null.
+/// Makes all elements default fill values: those of the type in memory; zeros of what is neither a number nor text, so that strings are null.
 fn fill(mem: Option<MemType>, bytes: &mut [u8]) {
     let Some(mem) = mem else { return bytes.fill(0) };
     let element = default_fill(mem.natural_ext());
-    for to in bytes.chunks_mut(mem.size()) {
+    repeat(element.get(..mem.size()).unwrap_or(&element), bytes);
+}
+
+/// Writes `element` over and over.
+fn repeat(element: &[u8], bytes: &mut [u8]) {
+    for to in bytes.chunks_mut(element.len().max(1)) {
         to.copy_from_slice(&element[..to.len()]);
     }
 }

@@ -68,6 +68,16 @@ pub(crate) const HELPER_SPARE_DESCRIPTORS: u64 = 16;
 /// deflate 1".
 pub(crate) const COPY_MEMORY_BYTES: u64 = 256 << 20;
 
+/// How often a copy that may be completed has what is complete on the device, and notes it, at most: each time costs a commit and a sync. What was copied
+/// since the last time is copied again where the process is killed. No row.
+pub(crate) const COMPLETE_NOTED_EVERY: Duration = Duration::from_secs(2);
+
+/// A longer list of variables that are complete counts as none. No row: a bound for hostile files.
+pub(crate) const MOST_COMPLETE_LIST: u64 = 256 << 20;
+
+/// Bytes of definitions that are looked at together. No row.
+pub(crate) const COMPLETE_BLOCK_BYTES: usize = 64 << 10;
+
 /// Bytes of a box beyond which a longer one gains nothing: enough for all threads. Two are in memory, one that
 /// is being read and one that is being written. *copies*: "deflate 1 becomes 5".
 pub(crate) const COPY_BOX_BYTES: u64 = 32 << 20;

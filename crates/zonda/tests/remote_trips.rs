@@ -195,8 +195,15 @@ fn trips_of_a_get_do_not_grow_with_chunks() {
 
 /// A classic file: `n_vars` of 100 doubles, and `n_records` records of `n_vars` variables.
 fn classic(n_vars: usize, record_len: usize, n_records: usize) -> Vec<u8> {
+    made(Format::Cdf5, n_vars, record_len, n_records)
+}
+
+/// Every tenth variable names a fill value.
+const OWN_FILL: f64 = -999.5;
+
+fn made(format: Format, n_vars: usize, record_len: usize, n_records: usize) -> Vec<u8> {
     let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-    let options = CreateOptions { format: Format::Cdf5, ..CreateOptions::default() };
+    let options = CreateOptions { format, ..CreateOptions::default() };
     let file = Dataset::create_in(Arc::clone(&storage), Path::new("new"), &options).unwrap();
     let t = file.def_dim(b"t", 0).unwrap();
     let x = file.def_dim(b"x", record_len).unwrap();
@@ -209,6 +216,11 @@ fn classic(n_vars: usize, record_len: usize, n_records: usize) -> Vec<u8> {
         let (ty, len) = (ExtType::Char.nc_type(), text.len());
         let all_fit = file.put_att(var, b"long_name", ty, len, None, text.as_bytes()).unwrap();
         assert_eq!(all_fit.out_of_range, 0);
+        if i % 10 == 4 {
+            let ty = ExtType::Double.nc_type();
+            let fits = file.put_att(var, b"_FillValue", ty, 1, None, &OWN_FILL.to_ne_bytes());
+            assert_eq!(fits.unwrap().out_of_range, 0);
+        }
         vars.push((var, dims.len()));
     }
     file.enddef(Reserve::Default).unwrap();
@@ -226,6 +238,34 @@ fn classic(n_vars: usize, record_len: usize, n_records: usize) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(storage.len().unwrap()).unwrap()];
     storage.read_at(0, &mut bytes).unwrap();
     bytes
+}
+
+/// What `zonda info` and `zonda check` ask for: which bytes are used, by all objects.
+#[test]
+fn what_is_used_comes_in_as_many_trips_as_structures_are_deep() {
+    let mut files: Vec<(String, Vec<u8>, u64)> = Vec::new();
+    for kind in ["old", "new"] {
+        files.push((kind.into(), packed(&format!("objects-{kind}-200")), 14));
+    }
+    for kind in ["btree-v1", "fixed-array", "extensible-array", "btree-v2"] {
+        files.push((kind.into(), packed(&format!("index-{kind}")), 14));
+    }
+    for n in [50, 400] {
+        files.push((n.to_string(), made(Format::NetCdf4, n, 600, 5), 14));
+    }
+    for (name, bytes, most) in files {
+        let (near, far, storage) = both(&bytes);
+        let (near, far) = (near.usage().unwrap(), far.usage().unwrap());
+        let told = |usage: &zonda::FileUsage| {
+            let mut objects: Vec<_> =
+                usage.objects.iter().map(|of| (of.0.0, format!("{:?}", of.1))).collect();
+            objects.sort();
+            format!("{:?} {:?} {objects:?}", usage.extents, usage.faults)
+        };
+        assert!(told(&near) == told(&far), "{name}: not the same");
+        let counts = storage.counts();
+        assert!(counts.trips <= most, "{name}: {counts:?}");
+    }
 }
 
 #[test]
@@ -392,6 +432,64 @@ fn a_failure_leaves_nothing_but_fill_and_is_not_remembered() {
     let bytes = classic(30, 600, 300);
     assert!(fails_cleanly(&bytes, "a_variable_with_a_long_name_6", Some(MemType::I64), &long) >= 1);
     assert!(fails_cleanly(&bytes, "a_variable_with_a_long_name_8", None, &double) >= 1);
+}
+
+#[test]
+fn a_failure_leaves_the_fill_value_that_the_variable_names() {
+    let int = (OWN_FILL as i32).to_ne_bytes();
+    for format in [Format::Cdf5, Format::NetCdf4] {
+        let bytes = made(format, 30, 600, 300);
+        for name in ["a_variable_with_a_long_name_4", "a_variable_with_a_long_name_14"] {
+            assert!(fails_cleanly(&bytes, name, None, &OWN_FILL.to_ne_bytes()) >= 1, "{format:?}");
+            let float = (OWN_FILL as f32).to_ne_bytes();
+            assert!(fails_cleanly(&bytes, name, Some(MemType::F32), &float) >= 1);
+            assert!(fails_cleanly(&bytes, name, Some(MemType::I32), &int) >= 1);
+        }
+    }
+}
+
+#[test]
+fn an_object_that_was_cut_gives_no_zeros() {
+    let bytes = classic(30, 600, 300);
+    // The last variable of all records is cut in the last one; those before it are whole.
+    let cut = &bytes[..bytes.len() - 9];
+    let (near, far, _) = both(cut);
+    let own = OWN_FILL.to_ne_bytes();
+    let usual = f64::from_bits(0x479E_0000_0000_0000).to_ne_bytes();
+    for (name, fill) in
+        [("a_variable_with_a_long_name_24", own), ("a_variable_with_a_long_name_28", usual)]
+    {
+        let (var, shape) = find(&far, name);
+        let is_cut = name.ends_with("28");
+        // By the ways for many, few, one, converted and not.
+        for count in [[300, 600], [1, 600], [1, 1], [2, 1]] {
+            let start = [300 - count[0], 600 - count[1]];
+            let slab = Hyperslab { start: &start, count: &count, stride: None };
+            for mem in [MemType::F64, MemType::F32, MemType::I64] {
+                let mut memory = vec![0x5a; count[0] * count[1] * mem.size()];
+                let local = near.get(var, &slab, Some(mem), &mut memory);
+                assert!(local.is_ok(), "a local file reads as in the reference");
+                memory.fill(0x5a);
+                let got = far.get(var, &slab, Some(mem), &mut memory);
+                assert_eq!(got.is_err(), is_cut, "{name} {count:?} {mem:?}");
+                if let Err(error) = got {
+                    let text = error.to_string();
+                    let end = format!("the object ends at byte {}", cut.len());
+                    assert!(
+                        text.contains("http://distant/file.nc") && text.contains(&end),
+                        "{text}"
+                    );
+                    assert_eq!(error.code(), NcError::Curl);
+                }
+                if is_cut && mem == MemType::F64 {
+                    assert!(memory.chunks(8).all(|one| one == fill));
+                }
+                let got = far.get_now(var, |_| slab, Some(mem), &mut memory);
+                assert_eq!(got.is_err(), is_cut, "{name} {count:?} {mem:?}, in one step");
+            }
+        }
+        assert_eq!(shape, [300, 600]);
+    }
 }
 
 #[test]
@@ -566,6 +664,7 @@ fn every_file_is_read_far_away_as_here() {
         let bytes = std::fs::read(&path).unwrap();
         let near = Memory::new();
         near.write_at(0, &bytes).unwrap();
+        let len = bytes.len();
         let near: Arc<dyn Storage> = Arc::new(near);
         let options = OpenOptions::default();
         let name = path.display();
@@ -593,6 +692,9 @@ fn every_file_is_read_far_away_as_here() {
                 (Ok(near), Ok(far)) => assert!(near == far, "{name}: {path}: other values"),
                 (near, Err(far)) => {
                     let refused = far.to_string().contains("behind a network may not name");
+                    // What a cut file lacks is zeros here, and an error of what was to come from a server.
+                    let end = format!("the object ends at byte {len}, before");
+                    let refused = refused || far.to_string().contains(&end);
                     let same = near.err().map(|error| error.code()) == Some(far.code());
                     assert!(refused || same, "{name}: {path}: {far}");
                 }

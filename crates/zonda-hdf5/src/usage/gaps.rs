@@ -11,6 +11,15 @@ const LEAST: u64 = 4096;
 
 pub(super) fn find_collections(file: &File, usage: &mut FileUsage) {
     let gaps: Vec<(u64, u64)> = usage.gaps().filter(|&(_, len)| len >= LEAST).collect();
+    if let Some(remote) = file.storage().remote() {
+        let mut left = GAP_SEARCH_MAX_BYTES;
+        let told = gaps.iter().map_while(|&(at, len)| {
+            let looked_at = len.min(left);
+            left = left.saturating_sub(looked_at);
+            (looked_at > 0).then(|| at..at.saturating_add(looked_at))
+        });
+        remote.will_read(&told.collect::<Vec<_>>());
+    }
     let mut left = GAP_SEARCH_MAX_BYTES;
     for (at, len) in gaps {
         let looked_at = len.min(left);

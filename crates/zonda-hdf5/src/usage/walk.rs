@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use zonda_storage::Storage;
 
 use super::{ExtentKind, FileUsage, UsedExtent};
 use crate::attributes;
@@ -18,7 +19,10 @@ use crate::message::{
 use crate::sohm::{SharedMessages, SharedRecord};
 use crate::symbol_table;
 use crate::traversal_budget::TraversalBudget;
-use crate::{File, FileAddr, FileRange, Message, Object, ObjectHeader, ObjectKind, Result};
+use crate::tuning::USAGE_ROUNDS;
+use crate::{
+    File, FileAddr, FileRange, Message, Object, ObjectHeader, ObjectKind, Rehearsal, Result,
+};
 
 const LOCAL_HEAP: &str = "local heap";
 const DRIVER: &str = "driver information block";
@@ -33,6 +37,23 @@ fn nobody_needs(message: &Message) -> bool {
         kind::REFERENCE_COUNT,
     ];
     !message.is_shared() && UNNEEDED.contains(&message.kind)
+}
+
+/// Has all that the walk looks at in a remote file come, level by level ([`Rehearsal`]). Does nothing where a read is a system call, and says nothing of
+/// what is wrong: the walk does.
+pub(super) fn fetch(file: &File) {
+    let Some(rehearsal) = Rehearsal::on(file.storage()) else { return };
+    for _ in 0..USAGE_ROUNDS {
+        let before = rehearsal.n_misses();
+        let storage: Arc<dyn Storage> = Arc::clone(&rehearsal) as Arc<dyn Storage>;
+        // What the walk meets that is not here is a fault of its object, and the others are walked on.
+        if let Ok(rehearsed) = File::open(storage) {
+            UsageWalk::new(&Arc::new(rehearsed)).whole_file();
+        }
+        if rehearsal.n_misses() == before || !rehearsal.fetch() {
+            return;
+        }
+    }
 }
 
 pub(super) struct UsageWalk<'a> {

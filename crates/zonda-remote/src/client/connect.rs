@@ -1,11 +1,11 @@
 //! Connections: TCP, through a proxy where there is one, with TLS where the URL says so.
 //!
 //! Not ureq's own: these name an `http://` resource to a proxy as a proxy wants it (squid refuses tunnels to other ports than 443),
-//! look up names without a thread, and bound each wait by the idle time, the whole by the request's.
+//! look up names without a limit of time, and bound each wait by the idle time, the whole by the request's.
 
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
+use super::interim::Interim;
+use super::lookup::{NoAddress, addresses};
 use super::target::ServerName;
 use crate::settings::{Proxy, basic};
 
@@ -107,7 +109,14 @@ impl Connector<()> for Connect {
 impl Connect {
     fn connection(&self, stream: Stream, forward: Option<String>) -> Connection {
         let buffers = LazyBuffers::new(self.buffer_bytes, OUTPUT_BYTES);
-        Connection { stream, buffers, forward, is_at_request: true, has_tls: self.tls.is_some() }
+        Connection {
+            stream,
+            buffers,
+            forward,
+            is_at_request: true,
+            interim: Interim::default(),
+            has_tls: self.tls.is_some(),
+        }
     }
 
     /// Asks a proxy for a connection to the server.
@@ -147,8 +156,10 @@ fn wrong(what: &'static str) -> ureq::Error {
 
 /// A connection to the first address that takes one.
 fn dial(host: &str, port: u16, deadline: Instant) -> Result<TcpStream, ureq::Error> {
-    let addresses: Vec<_> =
-        (host, port).to_socket_addrs().map_err(|_| ureq::Error::HostNotFound)?.take(8).collect();
+    let addresses = addresses(host, port, deadline).map_err(|why| match why {
+        NoAddress::Unknown => ureq::Error::HostNotFound,
+        NoAddress::TimedOut => ureq::Error::Timeout(ureq::Timeout::Resolve),
+    })?;
     let mut failure = ureq::Error::HostNotFound;
     for (i, address) in addresses.iter().enumerate() {
         // An address that does not answer leaves time for the others.
@@ -283,6 +294,8 @@ pub(crate) struct Connection {
     forward: Option<String>,
     /// What is sent next begins a request.
     is_at_request: bool,
+    /// Answers that come before the one to the request.
+    interim: Interim,
     has_tls: bool,
 }
 
@@ -309,6 +322,7 @@ impl Transport for Connection {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), ureq::Error> {
         self.stream.timed().deadline = deadline_of(timeout);
         let is_first = std::mem::replace(&mut self.is_at_request, false);
+        self.interim = Interim::default();
         let output = &self.buffers.output()[..amount];
         let done = match (&self.forward, is_first, output.iter().position(|byte| *byte == b' ')) {
             (Some(server), true, Some(space)) => {
@@ -323,14 +337,18 @@ impl Transport for Connection {
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
         self.is_at_request = true;
         self.stream.timed().deadline = deadline_of(timeout);
-        let buf = self.buffers.input_append_buf();
-        let n = match &mut self.stream {
-            Stream::Plain(timed) => timed.read(buf),
-            Stream::Tls(tls) => tls.read(buf),
-        };
-        let n = n.map_err(|error| of_time(error, timeout))?;
-        self.buffers.input_appended(n);
-        Ok(n > 0)
+        loop {
+            let buf = self.buffers.input_append_buf();
+            let n = match &mut self.stream {
+                Stream::Plain(timed) => timed.read(buf),
+                Stream::Tls(tls) => tls.read(buf),
+            };
+            let n = n.map_err(|error| of_time(error, timeout))?;
+            self.buffers.input_appended(n);
+            if n == 0 || self.interim.is_over(&mut self.buffers)? {
+                return Ok(n > 0);
+            }
+        }
     }
 
     fn is_open(&mut self) -> bool {

@@ -7,6 +7,8 @@ pub(crate) mod answer;
 mod connect;
 mod cookies;
 mod gate;
+mod interim;
+mod lookup;
 mod servers;
 pub(crate) mod target;
 mod tls;
@@ -382,6 +384,9 @@ pub(crate) fn failure_of(error: &ureq::Error) -> Failure {
     let (kind, what, again) = match error {
         ureq::Error::Timeout(ureq::Timeout::Connect) => {
             (TimedOut, "no connection came about in time".into(), Again::Soon)
+        }
+        ureq::Error::Timeout(ureq::Timeout::Resolve) => {
+            (TimedOut, "nobody said in time where the host is (DNS)".into(), Again::Never)
         }
         ureq::Error::Timeout(_) => {
             (TimedOut, "nothing came for too long, or too little".into(), Again::Soon)

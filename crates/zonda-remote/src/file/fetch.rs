@@ -26,13 +26,11 @@ use super::tuning::{
     MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
 };
 use crate::RemoteError;
+use crate::entered;
 use crate::objects::{ObjectState, Objects};
 
 /// How many calls that told of reads are remembered: what older ones told and nobody read may go.
 const TOLD_CALLS: usize = 32;
-
-/// How long a thread that finds a fork under way waits before it looks again.
-const NAP: Duration = Duration::from_millis(1);
 
 /// The bytes of an object behind its head, as far as they are here or under way.
 #[derive(Debug)]
@@ -329,16 +327,6 @@ impl Fetcher {
             }
         }
         Ok(())
-    }
-}
-
-/// Leave for a thread in the background to take locks; waits while a fork is under way.
-fn entered() -> fork::Inside {
-    loop {
-        match fork::enter() {
-            Some(gate) => return gate,
-            None => std::thread::sleep(NAP),
-        }
     }
 }
 

@@ -118,6 +118,15 @@ impl RemoteReads for RemoteFile {
     fn will_read(&self, ranges: &[Range<u64>]) {
         self.fetcher.will_read(ranges);
     }
+
+    fn shown(&self) -> Arc<str> {
+        self.fetcher.shown()
+    }
+
+    fn state(&self) -> Option<Arc<str>> {
+        let state = self.fetcher.state();
+        Some(format!("{} {}", state.len, state.validator).into())
+    }
 }
 
 impl Storage for RemoteFile {

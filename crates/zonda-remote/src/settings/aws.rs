@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use zonda_storage::neighbour::from_env;
 use zonda_storage::rc::{self, RcTable};
 
-use super::read_file;
+use super::{rc_url, read_file};
 use crate::RemoteUrl;
+use crate::client::target::ServerName;
+use crate::url::Protocol;
 
 /// What requests are signed with. All of it is secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,6 +37,10 @@ pub struct AwsSettings {
     pub region: Option<String>,
     /// The URL of a server that is not Amazon's.
     pub endpoint: Option<String>,
+    /// The credentials are for the server of the URL, whoever that is: the URL has them, who opens it gives them, or lines of `.ncrc` for this server do.
+    pub is_for_server: bool,
+    /// Servers besides Amazon's that get them: those that a setting names. What a URL alone names is not among them: it may come from anywhere.
+    pub trusted: Vec<String>,
 }
 
 /// A file of profiles is no longer.
@@ -77,14 +83,25 @@ impl AwsSettings {
 impl Sources<'_> {
     /// A key of the URL, of `.ncrc`, or a variable.
     fn value(&self, key: &str, variables: &[&str]) -> Option<String> {
-        let own = self.url.setting(key).filter(|value| !value.is_empty()).map(ToOwned::to_owned);
-        let rc = || {
-            self.rc
-                .get_of_any_case(key)
-                .map(|value| String::from_utf8_lossy(value).into_owned())
-                .filter(|value| !value.is_empty())
-        };
-        own.or_else(rc).or_else(|| variables.iter().find_map(|name| (self.variable)(name)))
+        self.of_url(key).or_else(|| self.of_server(key)).or_else(|| self.of_all(key, variables))
+    }
+
+    /// A key of the URL or of who opens it.
+    fn of_url(&self, key: &str) -> Option<String> {
+        self.url.setting(key).filter(|value| !value.is_empty()).map(ToOwned::to_owned)
+    }
+
+    /// A key of lines for this server alone.
+    fn of_server(&self, key: &str) -> Option<String> {
+        // What follows s3:// is a bucket.
+        let server = (self.url.protocol != Protocol::S3).then(|| ServerName::of(self.url))?;
+        text(self.rc.get_for(key, rc_url(&server, &self.url.path)))
+    }
+
+    /// A key of lines for all servers, or a variable.
+    fn of_all(&self, key: &str, variables: &[&str]) -> Option<String> {
+        text(self.rc.get_of_any_case(key))
+            .or_else(|| variables.iter().find_map(|name| (self.variable)(name)))
     }
 
     fn settings(&self) -> Result<AwsSettings, String> {
@@ -116,8 +133,24 @@ impl Sources<'_> {
         let endpoint = self
             .value("aws.endpoint", &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"])
             .or_else(|| of_profile("endpoint_url"));
-        let credentials =
-            if is_anonymous { None } else { self.credentials(named.is_some(), &of_profile)? };
+        let of_profile_endpoint = of_profile("endpoint_url");
+        let is_profile_of_server =
+            self.of_url("aws.profile").is_none() && self.of_server("aws.profile").is_some();
+        let (credentials, is_for_server) = if is_anonymous {
+            (None, false)
+        } else if let (None, Some(own)) = (&named, self.own_credentials()?) {
+            (Some(own), true)
+        } else {
+            (self.credentials(named.is_some(), &of_profile)?, is_profile_of_server)
+        };
+        let trusted = [
+            self.url.given("aws.endpoint").map(ToOwned::to_owned),
+            self.of_all("aws.endpoint", &[]),
+            (self.variable)("AWS_ENDPOINT_URL_S3"),
+            (self.variable)("AWS_ENDPOINT_URL"),
+            of_profile_endpoint,
+        ];
+        let trusted = trusted.into_iter().flatten().collect();
         if let (Some(name), None, false) = (&profile, &credentials, is_anonymous) {
             let name = crate::client::answer::excerpt(name);
             // Requests that are not signed are not what was asked for.
@@ -140,7 +173,21 @@ impl Sources<'_> {
                 ));
             }
         }
-        Ok(AwsSettings { credentials, region, endpoint })
+        Ok(AwsSettings { credentials, region, endpoint, is_for_server, trusted })
+    }
+
+    /// Keys that are for this server: all of them from one place that is about it.
+    fn own_credentials(&self) -> Result<Option<Credentials>, String> {
+        for place in [&|key| self.of_url(key), &|key| self.of_server(key)]
+            as [&dyn Fn(&str) -> Option<String>; 2]
+        {
+            let found =
+                ["aws.access_key_id", "aws.secret_access_key", "aws.session_token"].map(place);
+            if found[..2].iter().all(Option::is_some) {
+                return complete(found);
+            }
+        }
+        Ok(None)
     }
 
     fn credentials(
@@ -161,15 +208,31 @@ impl Sources<'_> {
         } else {
             direct
         };
-        match found {
-            [Some(access_key), Some(secret_key), session_token] => {
-                let is_text = [&access_key, session_token.as_ref().unwrap_or(&access_key)].iter().all(|text| text.bytes().all(|byte| (b'!'..0x7f).contains(&byte)));
-                if is_text { Ok(Some(Credentials { access_key, secret_key, session_token })) } else { Err("the keys for S3 have characters that no header can have".into()) }
-            }
-            [None, None, _] => Ok(None),
-            _ => Err("of the keys for S3 one is set, and the other is not (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)".into()),
-        }
+        complete(found)
     }
+}
+
+/// Keys that were found, of which none or both have to be there.
+fn complete(found: [Option<String>; 3]) -> Result<Option<Credentials>, String> {
+    match found {
+        [Some(access_key), Some(secret_key), session_token] => {
+            let is_text = [&access_key, session_token.as_ref().unwrap_or(&access_key)]
+                .iter()
+                .all(|text| text.bytes().all(|byte| (b'!'..0x7f).contains(&byte)));
+            if is_text {
+                Ok(Some(Credentials { access_key, secret_key, session_token }))
+            } else {
+                Err("the keys for S3 have characters that no header can have".into())
+            }
+        }
+        [None, None, _] => Ok(None),
+        _ => Err("of the keys for S3 one is set, and the other is not (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)".into()),
+    }
+}
+
+/// A value that has something.
+fn text(value: Option<&[u8]>) -> Option<String> {
+    value.map(|value| String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
 }
 
 /// The value of a key in a section `[name]` of a file.
@@ -220,6 +283,58 @@ mod tests {
             )
         };
         sources.settings().map(|found| (found.credentials.map(keys), found.region, found.endpoint))
+    }
+
+    #[test]
+    fn keys_of_a_place_go_to_the_servers_that_it_is_about() {
+        let variables = [
+            ("AWS_ACCESS_KEY_ID", "V"),
+            ("AWS_SECRET_ACCESS_KEY", "VS"),
+            ("AWS_SESSION_TOKEN", "VT"),
+        ];
+        let of = |url: &str, rc: &str, given: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            };
+            let mut url = RemoteUrl::parse(url).unwrap();
+            url.given = given.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+            let sources = Sources {
+                url: &url,
+                rc: &RcTable::of_text(rc),
+                variable: &variable,
+                credentials: CREDENTIALS.into(),
+                config: CONFIG.into(),
+            };
+            let found = sources.settings().unwrap();
+            let keys = found.credentials.unwrap();
+            (keys.access_key, keys.session_token, found.is_for_server, found.trusted)
+        };
+        let url = "https://h.org/b/k#mode=s3";
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(of(url, "", &[]), ("V".into(), some("VT"), false, vec![]));
+        let own = format!("{url}&aws.access_key_id=U&aws.secret_access_key=US");
+        assert_eq!(of(&own, "", &[]), ("U".into(), None, true, vec![]), "no token of others");
+        // Half of them is none of them.
+        let half = format!("{url}&aws.access_key_id=U");
+        assert!(!of(&half, "", &[]).2);
+        let keys = [("aws.access_key_id", "G"), ("aws.secret_access_key", "GS")];
+        assert_eq!(of(url, "", &keys), ("G".into(), None, true, vec![]));
+        let lines = "[https://h.org]AWS.PROFILE=me\n";
+        assert_eq!(
+            of(url, lines, &[]),
+            ("M".into(), some("MT"), true, vec!["http://here:1".into()])
+        );
+        let profile = format!("{url}&aws.profile=default");
+        assert_eq!(of(&profile, lines, &[]), ("D".into(), None, false, vec![]));
+        assert_eq!(of("https://i.org/b/k#mode=s3", lines, &[]).0, "V");
+        let endpoint = format!("{url}&aws.endpoint=https://h.org");
+        assert_eq!(
+            of(&endpoint, "", &[]).3,
+            Vec::<String>::new(),
+            "a URL does not vouch for itself"
+        );
+        assert_eq!(of(url, "AWS.ENDPOINT=https://h.org", &[]).3, ["https://h.org"]);
+        assert_eq!(of(url, "", &[("aws.endpoint", "https://h.org")]).3, ["https://h.org"]);
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Settings {
         server: &ServerName,
         path: &str,
     ) -> Result<Settings, String> {
-        let mut settings = Settings { given: url.settings.clone(), ..self };
+        let mut settings = Settings { given: [&url.settings[..], &url.given].concat(), ..self };
         let (rc, given) = (Arc::clone(&settings.rc), settings.given.clone());
         let lookup =
             Lookup { given: &given, rc: &rc, url: rc_url(server, path), own: true, shared: true };

@@ -11,7 +11,7 @@ fn of(rc: &str, server: &ServerName) -> Result<Settings, String> {
 /// What is set for a URL, with keys that somebody gave besides.
 fn with(rc: &str, url: &str, given: &[(&str, &str)]) -> Result<Settings, String> {
     let mut url = RemoteUrl::parse(&format!("{url}/x")).unwrap();
-    url.settings.extend(given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    url.given.extend(given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
     let server = ServerName::of(&url);
     Settings { rc: table(rc), ..Settings::plain(&server) }.with_url(&url, &server, "/x")
 }

@@ -14,6 +14,7 @@ use super::boxes::{BoxWalk, BoxedArray, Boxes, choose, choose_around};
 use super::define::{TargetVar, fault};
 use super::divided::{BoxToCopy, Division};
 use super::raw::{self, Chunks};
+use super::resume::CompleteVars;
 use super::salvage::{Loss, is_ours};
 use super::spill::Spill;
 use super::tree::shown;
@@ -31,6 +32,17 @@ fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
     let shape = shape.unwrap_or_default();
     let along = lens.iter().zip(shape).map(|(len, n)| len.div_ceil(n.max(1)));
     along.fold(1, u64::saturating_mul)
+}
+
+fn copied_var(made: &TargetVar<'_>, way: CopyMethod, reads: f64) -> CopiedVar {
+    CopiedVar {
+        path: shown(&made.var.path),
+        bytes: made.var.bytes(),
+        way,
+        reads,
+        n_elems: made.var.lens().iter().fold(1, |n, &len| n.saturating_mul(len)),
+        n_lost: 0,
+    }
 }
 
 /// The data of a copy that is under way.
@@ -56,6 +68,8 @@ pub(super) struct DataCopy<'a> {
     pub lost_elems: BTreeMap<String, u64>,
     /// Reads of parts of one variable that failed.
     pub tries: u64,
+    /// Which variables are complete, in a copy that may be completed later.
+    pub complete: Option<&'a mut CompleteVars>,
 }
 
 /// Boxes, the walk over those that are to be copied, and whether some are left out.
@@ -93,6 +107,11 @@ impl DataCopy<'_> {
         for made in made.iter().filter(|made| made.has_data) {
             let at = |error| fault("variable", &made.var.path, error);
             let index = copied.vars.len();
+            if self.complete.as_deref().is_some_and(|complete| complete.has(&made.var.path)) {
+                copied.vars.push(copied_var(made, CopyMethod::Before, 1.0));
+                self.step(made, made.var.bytes())?;
+                continue;
+            }
             let begun = self.begin(made, interleaves, n_records as u64);
             let (way, boxes) = match begun {
                 Err(error) if self.options.salvage && !is_ours(&error) => {
@@ -102,15 +121,11 @@ impl DataCopy<'_> {
                 begun => begun.map_err(at)?,
             };
             let reads = boxes.as_ref().map_or(1.0, |(boxes, ..)| boxes.reads);
-            copied.vars.push(CopiedVar {
-                path: shown(&made.var.path),
-                bytes: made.var.bytes(),
-                way,
-                reads,
-                n_elems: made.var.lens().iter().fold(1, |n, &len| n.saturating_mul(len)),
-                n_lost: 0,
-            });
-            let Some((boxes, walk, is_sparse)) = boxes else { continue };
+            copied.vars.push(copied_var(made, way, reads));
+            let Some((boxes, walk, is_sparse)) = boxes else {
+                self.is_complete(made)?;
+                continue;
+            };
             let division = self.division(made).map_err(at)?;
             let job = BoxedVar { made, boxes, walk, is_sparse, index, division };
             if interleaves && made.var.is_record() && way == CopyMethod::Values {
@@ -130,8 +145,17 @@ impl DataCopy<'_> {
             if way == CopyMethod::Spilled {
                 copied.vars[index].reads = 1.0;
             }
+            self.is_complete(made)?;
         }
-        self.side_by_side(together)
+        let done: Vec<&TargetVar<'_>> = together.iter().map(|job| job.made).collect();
+        self.side_by_side(together)?;
+        done.into_iter().try_for_each(|made| self.is_complete(made))
+    }
+
+    /// Notes a variable of which all has been put.
+    fn is_complete(&mut self, made: &TargetVar<'_>) -> Result<()> {
+        let target = self.target;
+        self.complete.as_deref_mut().map_or(Ok(()), |complete| complete.add(target, &made.var.path))
     }
 
     /// Begins with a variable. Copies it at once where its chunks can be copied as they are stored; for others

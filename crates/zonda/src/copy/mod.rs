@@ -38,6 +38,7 @@ mod options;
 mod pieces;
 
 mod raw;
+mod resume;
 mod rules;
 mod salvage;
 mod spill;
@@ -56,7 +57,8 @@ use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 
 pub use follow::{follow_copy, follow_failed};
-pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
+pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule, Unfinished};
+pub use resume::kept_part;
 pub use rules::{CopyRules, RuledAxis, RuledFilters, RuledStorage, RuledVar};
 pub use salvage::Loss;
 
@@ -143,6 +145,8 @@ pub enum CopyMethod {
     Nothing,
     /// Chunks as they are stored.
     Stored,
+    /// By an earlier copy, which did not come to its end.
+    Before,
     /// Read and written in boxes.
     Values,
     /// By way of a temporary file.
@@ -236,6 +240,9 @@ fn run(
     let format = options.format.unwrap_or_else(|| crate::format_of_copy(source.format()));
     // This check comes before a temporary file is made beside the target.
     crate::format::maker(format).map_err(|error| error.at(target))?;
+    if resume::is_for(target, format, options, rules.is_some())? {
+        return resume::run(source, target, options, progress);
+    }
     let temporary = match crate::format::stands_on_path(format) {
         true => Temporary::folder_beside(target, source.path(), options.replace)?,
         false => Temporary::beside(target, source.path(), options.replace)?,
@@ -249,18 +256,24 @@ fn run(
     let file = made.map_err(|error| error.at_instead(target))?;
     // An error about the source names the source. The target has no name of its own so far: an error about it
     // names the path that it is going to have.
-    let of_source =
-        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
     let path = temporary.working_path();
-    let done = fill(source, (&file, path), &tree, by, progress, &mut copied);
-    done.and_then(|()| file.close()).map_err(|error| {
-        match of_source.contains(&error.answer()) {
-            true => error.at_instead(source.path()),
-            false => error.at_instead(target),
-        }
-    })?;
+    let made = define::all(source, &file, &tree, by, &mut copied);
+    let done = made.and_then(|made| {
+        fill(source, (&file, path), (&tree, &made), by, None, progress, &mut copied)
+    });
+    done.and_then(|()| file.close()).map_err(|error| of_one(error, source.path(), target))?;
     temporary.finish()?;
     Ok(copied)
+}
+
+/// An error about one of both, with the path that users know.
+fn of_one(error: Error, source: &Path, target: &Path) -> Error {
+    let of_source =
+        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
+    match of_source.contains(&error.answer()) {
+        true => error.at_instead(source),
+        false => error.at_instead(target),
+    }
 }
 
 /// Reads what is to be defined in the target, and checks that its format can hold it. What is left out, and why, goes to
@@ -302,16 +315,16 @@ fn definitions(
     Ok(tree)
 }
 
-/// Defines everything in the target, which is written at `path`, and copies all data.
+/// Copies all data into the target, which is written at `path`.
 fn fill(
     source: &Dataset,
     (target, path): (&Dataset, &Path),
-    tree: &DefinitionTree,
+    (tree, made): (&DefinitionTree, &[define::TargetVar<'_>]),
     by: define::DecidedBy<'_>,
+    complete: Option<&mut resume::CompleteVars>,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     copied: &mut Copied,
 ) -> Result<()> {
-    let made = define::all(source, target, tree, by, copied)?;
     let with_data = |var: &&tree::VarDef| by.rules.is_none_or(|rules| rules.has_data(&var.path));
     let all_bytes = tree.vars().filter(with_data).map(tree::VarDef::bytes);
     let mut transfer = DataCopy {
@@ -330,8 +343,9 @@ fn fill(
         n_lost: 0,
         lost_elems: BTreeMap::new(),
         tries: 0,
+        complete,
     };
-    transfer.run(&made, copied)?;
+    transfer.run(made, copied)?;
     copied.n_lost += transfer.n_lost;
     copied.lost.append(&mut transfer.lost);
     for var in &mut copied.vars {

@@ -45,6 +45,24 @@ pub struct CopyOptions {
     /// Other ranks make parts of the copy, which this one leads: they call [`follow_copy`](super::follow_copy). The bytes are those of a copy by one
     /// process. A salvaged copy is not divided.
     pub lead: Option<Arc<Lead>>,
+    /// What becomes of a copy that does not come to its end.
+    pub unfinished: Unfinished,
+}
+
+/// What becomes of a copy that breaks off, or is killed.
+///
+/// See [`copy`](crate::copy::copy()).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfinished {
+    /// Nothing is left of it.
+    #[default]
+    Removed,
+    /// The variables that are complete are kept beside the target, in `TARGET.zonda-part`, for a later copy. This one begins anew. Only one process may
+    /// copy to that target meanwhile.
+    Kept,
+    /// The same, and the variables that an earlier copy has kept are not copied again, if that was of the same source with the same definitions, in the
+    /// same form.
+    Completed,
 }
 
 impl Default for CopyOptions {
@@ -63,6 +81,7 @@ impl Default for CopyOptions {
             replace: false,
             salvage: false,
             lead: None,
+            unfinished: Unfinished::Removed,
         }
     }
 }

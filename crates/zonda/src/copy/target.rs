@@ -43,12 +43,21 @@ pub struct Temporary {
     finished: bool,
 }
 
+/// Behind the name of a target: the part of it that is there.
+pub(super) const PART: &str = ".zonda-part";
+
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-fn at(path: &Path, error: &io::Error) -> Error {
+pub(super) fn at(path: &Path, error: &io::Error) -> Error {
     Error::from(NcError::System(error.raw_os_error().unwrap_or(0))).at(path)
 }
 
@@ -62,6 +71,28 @@ impl Temporary {
         if is_url(target) {
             return Temporary::to_server(target, replace);
         }
+        Temporary::named(Temporary::check(target, source, replace)?, replace)
+    }
+
+    /// The same for a file that has a name by which a later copy finds it, and is not removed here. Whoever calls this sees to it that nobody else has
+    /// it, and makes the file.
+    ///
+    /// # Errors
+    /// As [`Temporary::beside`].
+    pub(super) fn known(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+        let path = Temporary::check(target, source, replace)?;
+        let temporary = with_suffix(&path, PART);
+        let (is_folder, finished) = (false, true);
+        Ok(Temporary { path, temporary, _held: None, upload: None, replace, is_folder, finished })
+    }
+
+    /// The path of another file beside the target.
+    pub(super) fn beside_target(&self, suffix: &str) -> PathBuf {
+        with_suffix(&self.path, suffix)
+    }
+
+    /// The path of a target, which may be made.
+    fn check(target: &Path, source: &Path, replace: bool) -> Result<PathBuf> {
         // A symbolic link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         match fs::metadata(&path) {
@@ -92,7 +123,7 @@ impl Temporary {
             )
             .at(target));
         }
-        Temporary::named(path, replace)
+        Ok(path)
     }
 
     fn named(path: PathBuf, replace: bool) -> Result<Temporary> {

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use zonda::copy::{
-    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, copy_dataset, follow_copy,
+    ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, Unfinished, copy_dataset,
+    follow_copy, kept_part,
 };
 use zonda::{Dataset, Format, OpenOptions};
 
@@ -33,7 +34,9 @@ const LEAST_MEMORY: u64 = 4 << 20;
 /// What is not asked to be otherwise stays as it is: kind of file, groups, types, attributes and
 /// their order, fill values, chunks, filters, byte order, unlimited dimensions. Chunks that stay as
 /// they are are copied without being decompressed, others are read and written by all cores, in
-/// memory of a fixed size. The target gets its name when it is complete.
+/// memory of a fixed size. The target gets its name when it is complete. A copy of a URL that
+/// breaks off leaves the variables that are complete in TARGET.zonda-part, and --resume goes on with
+/// them.
 ///
 /// VAR is the name of a variable in any group, or a path (/ocean/temp); * and ? stand for any text
 /// and any character.
@@ -48,6 +51,8 @@ const LEAST_MEMORY: u64 = 4 << 20;
   zonda copy --var 'T*' --format classic model.nc t.nc
   zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc
   mpiexec -n 64 zonda copy --deflate 4 model.nc small.nc
+  zonda copy https://data.example.org/model.nc model.nc
+  zonda copy --resume https://data.example.org/model.nc model.nc
   zonda copy https://data.example.org/model.nc s3://bucket/model.nc")]
 pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format,
@@ -117,6 +122,11 @@ pub(crate) struct Args {
     #[arg(short = 'f', long)]
     force: bool,
 
+    /// Goes on where an earlier copy of the same source to the same target broke off: variables that
+    /// are complete in TARGET.zonda-part are not copied again
+    #[arg(long)]
+    resume: bool,
+
     /// For machines: what was done, as JSON
     #[arg(long)]
     json: bool,
@@ -168,6 +178,12 @@ impl Args {
             replace: self.force,
             salvage: false,
             lead: None,
+            unfinished: match () {
+                () if self.resume => Unfinished::Completed,
+                // What came over a network took its time.
+                () if zonda::is_url(&self.source) => Unfinished::Kept,
+                () => Unfinished::Removed,
+            },
         }
     }
 }
@@ -203,7 +219,12 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let source = input::open(&args.source)?;
     input::warn_of_missing(&source, &args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
-        copy_dataset(&source, &target, &options, progress)
+        let copied = copy_dataset(&source, &target, &options, progress);
+        // Here, since a signal ends the program behind this.
+        if copied.is_err() && options.unfinished != Unfinished::Removed {
+            tell_of_part(&target);
+        }
+        copied
     })??;
     source.close()?;
     for note in &copied.notes {
@@ -215,6 +236,16 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         writeln!(out)?;
     }
     crate::done()
+}
+
+/// Says what is left of a copy that broke off, and what for.
+fn tell_of_part(target: &Path) {
+    if let Some(part) = kept_part(target) {
+        eprintln!(
+            "zonda: the variables that are complete are in {}: the same command with --resume copies the others",
+            part.display()
+        );
+    }
 }
 
 /// The part of another rank than the first one.
@@ -259,6 +290,7 @@ impl<'a> CopyJson<'a> {
     fn new(args: &'a Args, copied: &'a Copied) -> CopyJson<'a> {
         let way = |way| match way {
             CopyMethod::Nothing => "nothing",
+            CopyMethod::Before => "copied before",
             CopyMethod::Stored => "stored chunks",
             CopyMethod::Values => "values",
             CopyMethod::Spilled => "file in between",

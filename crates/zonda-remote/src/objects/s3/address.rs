@@ -72,15 +72,8 @@ impl Address {
         match &aws.endpoint {
             None => Ok((Address::amazon(bucket, &region)?, decoded(path))),
             Some(endpoint) => {
-                let text = if endpoint.contains("://") {
-                    endpoint.clone()
-                } else {
-                    format!("https://{endpoint}")
-                };
-                let place =
-                    RemoteUrl::parse(&text).ok().filter(|place| place.protocol != Protocol::S3);
-                let place =
-                    place.ok_or("the endpoint that is set for S3 is no http:// or https:// URL")?;
+                let place = endpoint_url(endpoint)
+                    .ok_or("the endpoint that is set for S3 is no http:// or https:// URL")?;
                 let root = format!("{}/{bucket}/", place.path.trim_end_matches('/'));
                 Ok((
                     Address {
@@ -94,6 +87,17 @@ impl Address {
                 ))
             }
         }
+    }
+
+    /// Whether the server may have the credentials of these settings: Amazon's, and one that somebody other than the URL named.
+    pub(super) fn may_have(&self, aws: &AwsSettings) -> bool {
+        self.is_amazon
+            || aws.is_for_server
+            || aws
+                .trusted
+                .iter()
+                .filter_map(|endpoint| endpoint_url(endpoint))
+                .any(|url| ServerName::of(&url) == self.server)
     }
 
     fn amazon(bucket: &str, region: &str) -> Result<Address, String> {
@@ -132,6 +136,13 @@ impl Address {
             && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         is_one.then(|| Address { region: region.into(), ..self.clone() })
     }
+}
+
+/// The server that a setting names, with or without a protocol.
+fn endpoint_url(endpoint: &str) -> Option<RemoteUrl> {
+    let text =
+        if endpoint.contains("://") { endpoint.to_owned() } else { format!("https://{endpoint}") };
+    RemoteUrl::parse(&text).ok().filter(|place| place.protocol != Protocol::S3)
 }
 
 /// Bucket and region of Amazon's hosts: `s3.REGION.amazonaws.com`, `s3-REGION.…`, `s3.dualstack.REGION.…`, each with `BUCKET.` before it.
@@ -186,6 +197,7 @@ mod tests {
                 credentials: None,
                 region: region.map(ToOwned::to_owned),
                 endpoint: endpoint.map(ToOwned::to_owned),
+                ..AwsSettings::default()
             };
             let url = RemoteUrl::parse(text).unwrap();
             assert!(is_s3(&url), "{text}");
@@ -255,6 +267,32 @@ mod tests {
             assert!(of(wrong, region, endpoint).is_err(), "{wrong}");
         }
         assert!(!is_s3(&RemoteUrl::parse("https://b.s3.amazonaws.com/k#mode=bytes").unwrap()));
+    }
+
+    #[test]
+    fn keys_go_to_amazon_and_to_servers_that_settings_name() {
+        let of = |url: &str, trusted: &str| {
+            let url = RemoteUrl::parse(url).unwrap();
+            let aws = AwsSettings { trusted: vec![trusted.to_owned()], ..AwsSettings::default() };
+            let (address, _) = Address::of(&url, &aws).unwrap();
+            assert!(
+                address.may_have(&AwsSettings { is_for_server: true, ..AwsSettings::default() })
+            );
+            address.may_have(&aws)
+        };
+        assert!(of("s3://b/k", "https://h"));
+        assert!(of("https://b.s3.eu-west-1.amazonaws.com/k#mode=s3", ""));
+        assert!(of("https://H:443/b/k#mode=s3", "h"));
+        assert!(of("http://h:9000/b/k#mode=s3", "http://h:9000/x"));
+        for (url, trusted) in [
+            ("https://evil/b/k#mode=s3", "https://h"),
+            ("http://h/b/k#mode=s3", "https://h"),
+            ("https://h:9000/b/k#mode=s3", "https://h"),
+            ("https://ec2-1.compute.amazonaws.com/b/k#mode=s3", "https://h"),
+            ("https://h/b/k#mode=s3&aws.endpoint=https://h", ""),
+        ] {
+            assert!(!of(url, trusted), "{url}");
+        }
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct Place {
     address: Address,
     client: Client,
     signer: Signer,
+    /// There are keys, and this server does not get them.
+    withholds: bool,
 }
 
 impl std::fmt::Debug for S3Objects {
@@ -91,9 +93,12 @@ impl S3Objects {
         };
         // Users and passwords are not of S3, which has keys.
         let settings = Settings { user: None, netrc: None, ..settings };
-        let signer = Signer { credentials: aws.credentials, region: address.region.clone() };
+        let may_have = address.may_have(&aws);
+        let withholds = aws.credentials.is_some() && !may_have;
+        let credentials = aws.credentials.filter(|_| may_have);
+        let signer = Signer { credentials, region: address.region.clone() };
         let client = Client::new(address.server.clone(), settings);
-        let place = Place { address, client, signer };
+        let place = Place { address, client, signer, withholds };
         Ok((S3Objects { told: Arc::new(place), found: Settled::new(), shown_root }, key))
     }
 
@@ -107,9 +112,9 @@ impl S3Objects {
         mut run: impl FnMut(&Place, &Moved) -> Result<T, RemoteError>,
     ) -> Result<T, RemoteError> {
         let place = self.place();
-        let moved = Moved::default();
+        let moved = Moved::of(&place);
         let result = run(&place, &moved);
-        let region = moved.0.into_inner();
+        let region = moved.region.into_inner();
         let elsewhere =
             region.and_then(|region| place.address.in_region(&region)).filter(|_| result.is_err());
         let Some(address) = elsewhere else { return result };
@@ -122,9 +127,10 @@ impl S3Objects {
         let place = Arc::new(Place {
             client: Client::new(address.server.clone(), settings),
             signer,
+            withholds: place.withholds,
             address,
         });
-        let result = run(&place, &Moved::default());
+        let result = run(&place, &Moved::of(&place));
         if result.is_ok() {
             self.found.settle(place);
         }
@@ -133,15 +139,17 @@ impl S3Objects {
 }
 
 /// The region that an error named.
-struct Moved(Mutex<Option<String>>);
-
-impl Default for Moved {
-    fn default() -> Moved {
-        Moved(Mutex::ranked(Rank::Servers, None))
-    }
+struct Moved {
+    region: Mutex<Option<String>>,
+    /// Of the place that is asked.
+    withholds: bool,
 }
 
 impl Moved {
+    fn of(place: &Place) -> Moved {
+        Moved { region: Mutex::ranked(Rank::Servers, None), withholds: place.withholds }
+    }
+
     /// Makes of an answer that is no success what went wrong.
     fn refuse(&self, mut answer: Answer) -> Failure {
         let mut bytes = Vec::new();
@@ -150,7 +158,7 @@ impl Moved {
         let (code, region) = xml::error(&String::from_utf8_lossy(&bytes));
         let told = answer.header("x-amz-bucket-region");
         let region = Some(told.to_owned()).filter(|told| !told.is_empty()).or(region);
-        let failure = match code.as_deref() {
+        let mut failure = match code.as_deref() {
             Some("RequestTimeout") => {
                 Failure { again: Again::Soon, ..failure_of_status(&answer, code.as_deref()) }
             }
@@ -169,7 +177,10 @@ impl Moved {
             },
             _ => failure_of_status(&answer, code.as_deref()),
         };
-        *self.0.lock() = region;
+        *self.region.lock() = region;
+        if self.withholds && failure.kind == RemoteFailure::Denied {
+            failure.what += "; the request was not signed, since only the URL names this server: AWS_ENDPOINT_URL, or AWS.ENDPOINT in .ncrc, says that it gets your keys";
+        }
         failure
     }
 }

@@ -91,7 +91,7 @@ impl Upload<'_> {
         statuses: &[u16],
     ) -> Result<(super::Answered, String), RemoteError> {
         let request = Request { body, ..self.place.request(method, self.key, Some(query)) };
-        self.place.ask(self.shown, &Moved::default(), &request, statuses, MOST_ERROR)
+        self.place.ask(self.shown, &Moved::of(self.place), &request, statuses, MOST_ERROR)
     }
 
     /// Sends all parts; gives their tags.
