@@ -42,7 +42,7 @@ impl DapServer {
         asked: &Asked,
     ) -> Result<DapServer, StorageError> {
         let mut url = RemoteUrl::parse(url)?;
-        url.settings.extend(given.0.iter().cloned());
+        url.given.clone_from(&given.0);
         let responses = Responses::new(&url)?;
         let shows = asked.setting("show").is_some_and(|what| what.split(',').any(|word| word == "fetch"));
         let trace = match zonda_trace::on() {
