@@ -167,7 +167,11 @@ impl FormatError for DapError {
         match self {
             DapError::Malformed { document, .. } => document.code(),
             // As the reference has it of servers that say so and give the status of a success.
-            DapError::Server { document: Document::Dds | Document::Das | Document::Dods, number: Some(404), .. } => NcError::CantRead,
+            DapError::Server {
+                document: Document::Dds | Document::Das | Document::Dods,
+                number: Some(404),
+                ..
+            } => NcError::CantRead,
             DapError::Server { .. } => NcError::DapSvc,
             DapError::Unrepresentable { .. } => NcError::Translation,
             DapError::Storage { document, error } => code_of_request(*document, error),

@@ -60,13 +60,27 @@ mod tests {
     fn messages_are_found_and_pages_are_none() {
         let of = |text: &str| server_message(text.as_bytes());
         let said = |text: &str| Some(text.to_owned());
-        assert_eq!(of("Error {\n code = 404;\n message = \"no \\\"x\\\"\n here\";\n};"), said("no \"x\" here"));
+        assert_eq!(
+            of("Error {\n code = 404;\n message = \"no \\\"x\\\"\n here\";\n};"),
+            said("no \"x\" here")
+        );
         assert_eq!(of("Error { message = bare words; code=5; }"), said("bare words"));
         assert_eq!(of("Error { message = \"cut"), said("cut"));
-        let dap4 = "<?xml version='1.0'?>\n<Error httpcode='400'><Message>a &lt; b</Message></Error>";
+        let dap4 =
+            "<?xml version='1.0'?>\n<Error httpcode='400'><Message>a &lt; b</Message></Error>";
         assert_eq!(of(dap4), said("a < b"));
-        assert_eq!(of("<dap:Error xmlns:dap='x'><dap:Message>m</dap:Message></dap:Error>"), said("m"));
-        for none in ["", "Error", "Error {", "<html><title>Error</title></html>", "not Error { message = \"x\" }", "<Error/>"] {
+        assert_eq!(
+            of("<dap:Error xmlns:dap='x'><dap:Message>m</dap:Message></dap:Error>"),
+            said("m")
+        );
+        for none in [
+            "",
+            "Error",
+            "Error {",
+            "<html><title>Error</title></html>",
+            "not Error { message = \"x\" }",
+            "<Error/>",
+        ] {
             assert_eq!(of(none), None, "{none}");
         }
         assert_eq!(server_message(&[0xff; 100]), None);

@@ -86,7 +86,11 @@ pub trait Server: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Server::ask`].
-    fn ask_for(&self, request: &Request, _bytes: u64) -> Result<Box<dyn Read + Send>, StorageError> {
+    fn ask_for(
+        &self,
+        request: &Request,
+        _bytes: u64,
+    ) -> Result<Box<dyn Read + Send>, StorageError> {
         self.ask(request)
     }
 

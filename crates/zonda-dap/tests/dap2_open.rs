@@ -205,6 +205,7 @@ fn definitions_are_those_of_the_reference() {
         }
     }
     eprintln!("{n_same} datasets have the expected definitions");
+    assert!(n_same > 0);
     assert!(wrong.is_empty(), "{wrong}");
 }
 
@@ -221,4 +222,110 @@ fn all_values_are_read() {
     }
     eprintln!("{n_vars} variables");
     assert!(n_vars > 0);
+}
+
+/// What a dump says of the values of a variable.
+fn dumped<'a>(dump: &'a str, name: &str) -> Option<&'a str> {
+    let (_, data) = dump.split_once("\ndata:")?;
+    // A name that begins with a digit has a backslash in front.
+    let find = |name: &str| data.find(&format!("\n {name} ="));
+    let begin = find(name).or_else(|| find(&format!("\\{name}")))?;
+    let (_, values) = data[begin..].split_once('=')?;
+    // A semicolon inside of a text does not end it.
+    let (mut in_text, mut is_escaped) = (false, false);
+    let end = values.char_indices().find(|(_, ch)| {
+        in_text ^= *ch == '"' && !is_escaped;
+        is_escaped = *ch == '\\' && !is_escaped;
+        *ch == ';' && !in_text
+    });
+    Some(&values[..end?.0])
+}
+
+fn numbers(nc_type: i32, bytes: &[u8]) -> Vec<f64> {
+    match nc_type {
+        1 => bytes.iter().map(|byte| f64::from(byte.cast_signed())).collect(),
+        3 => {
+            bytes.chunks(2).map(|b| f64::from(i16::from_ne_bytes(b.try_into().unwrap()))).collect()
+        }
+        4 => {
+            bytes.chunks(4).map(|b| f64::from(i32::from_ne_bytes(b.try_into().unwrap()))).collect()
+        }
+        5 => {
+            bytes.chunks(4).map(|b| f64::from(f32::from_ne_bytes(b.try_into().unwrap()))).collect()
+        }
+        _ => bytes.chunks(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap())).collect(),
+    }
+}
+
+#[test]
+fn values_are_those_of_the_reference() {
+    let (mut n_values, mut n_texts) = (0, 0);
+    for path in datasets() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let dump = path.parent().unwrap().with_file_name("expected3").join(format!("{name}.dmp"));
+        let Ok(dump) = fs::read(&dump) else { continue };
+        if NOT_OF_THE_REFERENCE.contains(&name) {
+            continue;
+        }
+        let dump = String::from_utf8_lossy(&dump).into_owned();
+        let dataset = opened(&path, &[]).unwrap();
+        let mut values = values(&path, &dataset).unwrap().into_iter();
+        let model = dataset.model();
+        for var in
+            model.vars.iter().filter(|var| var.dims.iter().all(|dim| model.dims[*dim].len > 0))
+        {
+            let bytes = values.next().unwrap();
+            let Some(expected) = dumped(&dump, &var.name) else {
+                panic!("{name}: no values of {}", var.name)
+            };
+            if var.nc_type == 2 {
+                // Texts with their escapes, without what fills them up.
+                let width =
+                    var.dims.last().map_or(1, |dim| usize::try_from(model.dims[*dim].len).unwrap());
+                let ours: Vec<String> = bytes
+                    .chunks(width)
+                    .map(|text| String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+                    .collect();
+                let theirs = expected.replace("\\\"", "\u{1}").replace("\\'", "'");
+                let theirs: Vec<&str> = theirs.split('"').skip(1).step_by(2).collect();
+                if ours.iter().any(|text| {
+                    text.contains(|ch: char| ch == '\\' || !(' '..='~').contains(&ch) && ch != '\r')
+                }) {
+                    continue;
+                }
+                let theirs: Vec<String> = theirs
+                    .iter()
+                    .map(|text| text.replace('\u{1}', "\"").replace("\\r", "\r"))
+                    .collect();
+                assert_eq!(ours, theirs, "{name}: {}", var.name);
+                n_texts += ours.len();
+                continue;
+            }
+            let ours = numbers(var.nc_type, &bytes);
+            let theirs: Vec<&str> = expected.split(',').map(str::trim).collect();
+            assert_eq!(ours.len(), theirs.len(), "{name}: {}", var.name);
+            for (ours, theirs) in ours.iter().zip(theirs).filter(|(_, theirs)| *theirs != "_") {
+                // `C_format` may leave few digits.
+                let decimals = theirs.split_once('.').map_or(0, |(_, behind)| behind.len());
+                let last = if theirs.contains('e') {
+                    0.0
+                } else {
+                    0.6 * 10f64.powi(-i32::try_from(decimals).unwrap())
+                };
+                let theirs: f64 = theirs.replace("Infinity", "inf").parse().unwrap();
+                let near = if var.nc_type == 5 { 1e-6 } else { 1e-14 };
+                let is_same = ours.is_nan() && theirs.is_nan()
+                    || *ours == theirs
+                    || theirs.is_infinite() && ours.abs() > 1e308;
+                assert!(
+                    is_same || (ours - theirs).abs() <= last.min(1e-3).max(near * ours.abs()),
+                    "{name}: {}: {ours} {theirs}",
+                    var.name
+                );
+                n_values += 1;
+            }
+        }
+    }
+    eprintln!("{n_values} numbers and {n_texts} texts are those of the reference's dumps");
+    assert!(n_values > 20 && n_texts > 20);
 }

@@ -579,6 +579,7 @@ impl Server for Other {
                 url: "x".into(),
                 range: None,
                 kind: RemoteFailure::NotFound,
+                status: Some(404),
                 what: "404".into(),
             }),
             _ => self.0.ask(request),
@@ -627,4 +628,27 @@ fn a_response_to_another_question_is_an_error_and_no_das_is_none() {
             .to_string()
             .contains("top has 1 elements along dimension 1, 3 were")
     );
+}
+
+#[test]
+fn a_server_that_does_not_understand_steps_is_asked_without() {
+    let server = Made::new(Manner::Structures);
+    let dataset = opened(&server, "", &[]).unwrap();
+    let part = Part { var: 1, start: &[0, 1], count: &[2, 2], stride: &[3, 3] };
+    let read = |query: &str| {
+        let mut body = server.ask(&Request { extension: ".dods", query: query.into() }).unwrap();
+        let mut taken = Taken::default();
+        dataset.read(&[part], &mut body, &mut taken).map(|()| taken.0[&0].clone())
+    };
+    let expected = expected("top", Atomic::Int16, &[(4, all(4)), (6, all(6))], 0, &part);
+    assert_eq!(dataset.request(&[part]).unwrap().query, "top%5B0:3:3%5D%5B1:3:4%5D");
+    assert_eq!(read("top[0:3:3][1:3:4]").unwrap(), expected);
+    // The elements between them, too, and all of a dimension.
+    assert_eq!(read("top[0:3][1:4]").unwrap(), expected);
+    assert_eq!(read("top[0:3][0:5]").unwrap(), expected);
+    assert_eq!(dataset.request(&[part]).unwrap().query, "top%5B0:3:3%5D%5B1:3:4%5D");
+    // Something else: the next request is another one.
+    assert!(read("top[0:2][1:4]").is_err());
+    assert_eq!(dataset.request(&[part]).unwrap().query, "top%5B0:3%5D%5B1:4%5D");
+    assert_eq!(get(&server, &dataset, &[part]).unwrap().0[&0], expected);
 }

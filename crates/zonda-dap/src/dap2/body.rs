@@ -7,6 +7,8 @@
 
 use std::io::{Read, Write};
 
+use zonda_model::memory;
+
 use crate::dap2::dds::{Atomic, Dds, Kind};
 use crate::dap2::error::refuse;
 use crate::dap2::limits::{ERROR_BYTES, MAX_DOCUMENT_BYTES};
@@ -290,6 +292,8 @@ impl Walk<'_, '_> {
         while left > 0 {
             let bytes = self.reader.units(1, left)?;
             left = left.saturating_sub(bytes.len() as u64);
+            memory::reserve(&mut self.elements, bytes.len())
+                .map_err(|_| xdr::no_memory(bytes.len()))?;
             self.elements.extend_from_slice(bytes);
         }
         self.reader.skip(len.saturating_sub(most))?;

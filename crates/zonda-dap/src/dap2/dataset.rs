@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dap2::attributes::{Attachments, attach};
 use crate::dap2::body::{Body, Visitor};
@@ -26,6 +27,8 @@ pub struct Dap2 {
     conditions: String,
     /// The query of every request, where nothing of it can be chosen.
     whole: Option<String>,
+    /// The server does not understand steps: all elements between are asked for.
+    takes_no_steps: AtomicBool,
 }
 
 /// Opens a dataset: asks for its documents, and for the number of records of its sequences.
@@ -62,7 +65,9 @@ pub fn open(server: &Arc<dyn Server>, asked: &Asked) -> Result<Dap2, DapError> {
         (true, false) => None,
     };
     let (variables, sequences) = variables(&dds, &nodes);
-    let mut dataset = Dap2 { model: Model::default(), sources: Vec::new(), conditions, whole };
+    let takes_no_steps = AtomicBool::new(false);
+    let mut dataset =
+        Dap2 { model: Model::default(), sources: Vec::new(), conditions, whole, takes_no_steps };
     let sequence_slices = |id: &usize| slices.slice(nodes.full.get(id).copied().unwrap_or(0), 0);
     let mut records = HashMap::new();
     if asked.setting("noseqdims").is_some() {
@@ -347,8 +352,13 @@ fn slice_of(axis: &Axis, start: u64, count: u64, stride: u64) -> Option<Slice> {
     Some(Slice { first, stride, last })
 }
 
+/// Elements from the first to the last of `count`, those between them included.
+fn spread(count: u64, stride: u64) -> u64 {
+    count.saturating_sub(1).saturating_mul(stride).saturating_add(1)
+}
+
 /// The path of a part with the slices that it wants.
-fn path_of(source: &Source, part: &Part<'_>) -> Result<Vec<Segment>, DapError> {
+fn path_of(source: &Source, part: &Part<'_>, has_steps: bool) -> Result<Vec<Segment>, DapError> {
     let mut at = 0usize;
     let mut path = Vec::new();
     for level in &source.levels {
@@ -364,6 +374,10 @@ fn path_of(source: &Source, part: &Part<'_>) -> Result<Vec<Segment>, DapError> {
                 is_whole = axis.slice.is_none();
                 continue;
             }
+            // Where the user's own constraint has steps, the server was known to understand them.
+            let is_spread = !has_steps && axis.slice.is_none_or(|slice| slice.stride == 1);
+            let (count, stride) =
+                if is_spread { (spread(count, stride), stride.min(1)) } else { (count, stride) };
             let Some(slice) = slice_of(axis, start, count, stride).filter(|_| stride > 0) else {
                 let what = format!("{} is asked for beyond all that can be", level.name);
                 return Err(DapError::malformed(Document::Constraint, 0, what));
@@ -384,13 +398,16 @@ impl Protocol for Dap2 {
         &self.model
     }
 
+    /// Where a response showed that the server does not understand steps, later requests have none: one that failed is worth making once more if it
+    /// has changed.
     fn request(&self, parts: &[Part<'_>]) -> Result<Request, DapError> {
         if let Some(whole) = &self.whole {
             return Ok(Request { extension: ".dods", query: escape(whole) });
         }
+        let has_steps = !self.takes_no_steps.load(Ordering::Relaxed);
         let mut paths: Vec<Vec<Segment>> = Vec::new();
         for part in parts {
-            paths.push(path_of(self.source(part)?, part)?);
+            paths.push(path_of(self.source(part)?, part, has_steps)?);
         }
         // A container has one slice in a constraint: where variables want different ones, all of it comes, and is taken from.
         let mut containers: HashMap<Vec<String>, Option<Vec<Slice>>> = HashMap::new();
@@ -523,10 +540,19 @@ impl Dap2 {
                 Some(len) => {
                     let asked = Wanted { len: count, start: 0, count, stride: 1 };
                     let all = Wanted { len: axis.len, start, count, stride };
-                    // Some servers give everything where they do not understand slices: what is wanted is in it.
-                    let has_all = self.whole.is_some() || (count != len && axis.len == len);
-                    let wanted = if has_all { all } else { asked };
+                    // Some servers do not understand steps, and some give everything: what is wanted is in it.
+                    let between = Wanted { len: spread(count, stride), start: 0, count, stride };
+                    let wanted = match self.whole {
+                        Some(_) => all,
+                        None => [asked, between, all]
+                            .into_iter()
+                            .find(|wanted| wanted.len == len)
+                            .unwrap_or(asked),
+                    };
                     if wanted.len != len {
+                        if stride > 1 && count > 1 {
+                            self.takes_no_steps.store(true, Ordering::Relaxed);
+                        }
                         let what = format!(
                             "has {len} elements along dimension {dim}, {} were asked for",
                             wanted.len

@@ -118,7 +118,11 @@ impl DapFile {
             };
             let (pointers, document) = (&form.pointers, self.document);
             let mut placer = Placer { pointers, out: bytes, place, document, refused: None };
-            let done = self.read(&self.request(std::slice::from_ref(wanted))?, &[wanted.part()], &mut placer);
+            let done = self.read(
+                &self.request(std::slice::from_ref(wanted))?,
+                &[wanted.part()],
+                &mut placer,
+            );
             let done = done.and_then(|()| placer.check_whole());
             return match (done, placer.refused) {
                 (Ok(()), _) => Ok(Converted::default()),

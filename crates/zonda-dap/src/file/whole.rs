@@ -162,8 +162,10 @@ mod tests {
         let mut pieces = Vec::new();
         for (first, texts) in [(0u64, &["a", "bc"][..]), (2, &["", "def", "g"][..])] {
             let mut owned = OwnedValues::default();
-            let bytes: Vec<u8> =
-                texts.iter().flat_map(|text| owned.keep(text.as_bytes().into()).to_ne_bytes()).collect();
+            let bytes: Vec<u8> = texts
+                .iter()
+                .flat_map(|text| owned.keep(text.as_bytes().into()).to_ne_bytes())
+                .collect();
             pieces.push((first, owned.with_bytes(bytes)));
         }
         let whole = Whole::Owned(pieces);
