@@ -23,8 +23,8 @@
 #define NC_HAS_HDF5 1          /* netCDF-4 files; no libhdf5 is used */
 #define NC_HAS_SZIP 1          /* reading szip */
 #define NC_HAS_SZIP_WRITE 1    /* writing szip */
-#define NC_HAS_DAP2 0          /* OPeNDAP 2 */
-#define NC_HAS_DAP4 0          /* DAP 4 */
+#define NC_HAS_DAP2 1          /* OPeNDAP 2 */
+#define NC_HAS_DAP4 1          /* DAP 4 */
 #define NC_HAS_BYTERANGE 1     /* files read over HTTP by byte ranges */
 #define NC_HAS_S3 1            /* 4.9.2: files read from S3 by byte ranges */
 #define NC_HAS_DISKLESS 1      /* NC_DISKLESS and netcdf_mem.h */

@@ -172,6 +172,8 @@ impl FormatError for DapError {
                 number: Some(404),
                 ..
             } => NcError::CantRead,
+            // A page, and no error document.
+            DapError::Server { document, number: None, .. } => document.code(),
             DapError::Server { .. } => NcError::DapSvc,
             DapError::Unrepresentable { .. } => NcError::Translation,
             DapError::Storage { document, error } => code_of_request(*document, error),
@@ -202,5 +204,58 @@ impl FormatError for DapError {
             DapError::Storage { error, .. } => Some(error),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(document: Document, status: Option<u16>, kind: RemoteFailure) -> NcError {
+        let (url, what) = ("http://h/x".into(), "".into());
+        let error = StorageError::Remote { url, range: None, kind, status, what };
+        DapError::Storage { document, error }.nc_error()
+    }
+
+    /// What the distribution's library (4.9.0) gives at `nc_open`, and at `nc_get_var` for answers to that, by small servers.
+    #[test]
+    fn codes_are_those_of_the_reference() {
+        use NcError::{Access, Auth, Curl, DapSvc, DataDds, Dds, Io, NotFound, System};
+        let by_status = |document, status| code(document, Some(status), RemoteFailure::Broken);
+        for (status, dap2, dap4) in [
+            (400, Access, DataDds),
+            (401, Access, Access),
+            (403, Auth, Auth),
+            (404, NotFound, System(ENOENT)),
+            (410, Access, Curl),
+            (500, DapSvc, DapSvc),
+            (502, DapSvc, Curl),
+            (503, DapSvc, Curl),
+        ] {
+            for document in [Document::Dds, Document::Das, Document::Dods] {
+                assert_eq!(by_status(document, status), dap2, "{status}");
+            }
+            for document in [Document::Dmr, Document::Dap] {
+                assert_eq!(by_status(document, status), dap4, "{status}");
+            }
+        }
+        for kind in [RemoteFailure::Unreachable, RemoteFailure::TimedOut] {
+            assert_eq!(code(Document::Dds, None, kind), Io);
+            assert_eq!(code(Document::Dmr, None, kind), DapSvc);
+        }
+        // Where it goes on with what there is, without an error.
+        assert_eq!(code(Document::Dods, None, RemoteFailure::Broken), DataDds);
+        assert_eq!(code(Document::Dds, None, RemoteFailure::Broken), Dds);
+        assert_eq!(code(Document::Dap, None, RemoteFailure::NoMemory), NcError::NoMem);
+        let missing = StorageError::Open { path: std::path::Path::new("x").into(), errno: 2 };
+        let missing = DapError::Storage { document: Document::Dds, error: missing };
+        assert_eq!(missing.nc_error(), System(2));
+        let says = |document, number| {
+            DapError::Server { document, number, message: String::new() }.nc_error()
+        };
+        assert_eq!(says(Document::Dds, Some(404)), NcError::CantRead);
+        assert_eq!(says(Document::Dods, Some(500)), DapSvc);
+        assert_eq!(says(Document::Dmr, Some(404)), DapSvc);
+        assert_eq!([Document::Dds, Document::Dap].map(|of| says(of, None)), [Dds, DataDds]);
     }
 }

@@ -60,7 +60,13 @@ impl Responses {
         let settings = Settings::of_url(url, &server, &url.path);
         let settings = settings
             .map_err(|what| RemoteError::new(&url.shown().into(), RemoteFailure::Unusable, what))?;
-        Ok(Responses { client: Client::new(server, settings), path: escaped(&url.path) })
+        Ok(Responses::with_settings(url, settings))
+    }
+
+    /// The service at a URL, with these settings.
+    #[must_use]
+    pub fn with_settings(url: &RemoteUrl, settings: Settings) -> Responses {
+        Responses { client: Client::new(ServerName::of(url), settings), path: escaped(&url.path) }
     }
 
     /// How many requests are worth running at once.

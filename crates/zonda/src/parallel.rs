@@ -15,6 +15,7 @@ use zonda_storage::backend::File;
 use zonda_storage::{OpenedStorage, Storage, StripedFile, Striping};
 use zonda_team::{Reduction, Step, Team};
 
+use crate::dap::names_dap;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::{self, Maker};
@@ -86,6 +87,10 @@ impl Dataset {
         options: &OpenOptions,
     ) -> Result<Dataset> {
         let name = shown_name(path).display().to_string();
+        if names_dap(path) {
+            let why = "a dataset of OPeNDAP is opened by each rank alone: use nc_open";
+            return Err(Error::because(NcError::NoPar, why).at(path));
+        }
         let step = Step { call: "nc_open_par", file: &name };
         let opened = open_together(&team, step, path, options);
         opened.map_err(|error| error.at(path))

@@ -122,8 +122,11 @@ fn grow(model: &Model, file: &mut dyn DispatchWrite, vars: &[VarRef]) {
 }
 
 fn named(what: &str, name: &str, error: Error) -> Error {
-    let text = format!("{what} {name}: {error}");
-    error.with_other_text(text)
+    let cause = error.cause();
+    if cause.contains(name) {
+        return error;
+    }
+    error.with_other_text(format!("{what} {name}: {cause}"))
 }
 
 /// The model refers to something that it does not have.

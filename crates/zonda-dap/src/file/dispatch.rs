@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_format::{
-    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, Result, StoreVars,
+    Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, Error, Result, StoreVars,
     Transfer, VarRef,
 };
+use zonda_model::NcError;
 use zonda_storage::Storage;
 
 use super::DapFile;
@@ -57,6 +58,14 @@ impl Dispatch for DapFile {
 
     fn storage_of_vars(&self) -> Option<&dyn StoreVars> {
         self.copy.file.storage_of_vars()
+    }
+
+    /// What a server says next may be of another dataset. `nc_sync` is refused for DAP2, as in the reference.
+    fn refresh(&mut self) -> Result<()> {
+        if self.protocol.model().is_netcdf4 {
+            return Ok(());
+        }
+        Err(Error::because(NcError::Inval, "a dataset of DAP2 cannot be read anew: open it again"))
     }
 
     fn as_any(&self) -> &dyn Any {

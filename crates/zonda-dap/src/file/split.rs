@@ -49,7 +49,7 @@ fn pool() -> Arc<Pool> {
     if let Some((_, pool)) = made.as_ref().filter(|(of, _)| *of == pid) {
         return Arc::clone(pool);
     }
-    let pool = Arc::new(Pool::of(Purpose::Remote, Rank::FetchQueue, MOST_THREADS));
+    let pool = Arc::new(Pool::of(Purpose::Remote, Rank::Pool, MOST_THREADS));
     // What a fork left behind may be locked by threads that are not there: it is not dropped.
     std::mem::forget(made.replace((pid, Arc::clone(&pool))));
     pool

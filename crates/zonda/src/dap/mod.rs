@@ -1,5 +1,6 @@
 //! Datasets of OPeNDAP: which names are theirs, who answers, and what becomes of their definitions.
 
+mod files;
 mod name;
 #[cfg(feature = "remote")]
 mod remote;
@@ -36,18 +37,49 @@ pub fn names_dap(name: &Path) -> bool {
 pub(crate) fn open<T>(
     name: &Path,
     settings: &RemoteSettings,
-    made: impl FnOnce(Box<dyn Dispatch>) -> T,
-    open_bytes: impl FnOnce() -> Result<T>,
+    made: impl Fn(Box<dyn Dispatch>) -> T,
+    open_bytes: impl Fn() -> Result<T>,
 ) -> Option<Result<T>> {
     let parts = DapName::of(name)?;
-    let opened = open_by(&parts, parts.version.unwrap_or(Version::Dap2), settings);
-    Some(match (opened, parts.version) {
-        (Ok(file), _) => Ok(made(Box::new(file))),
-        (Err(error), None) if may_be_file(&error, &parts) => {
-            open_bytes().map_err(|of_bytes| neither(error, of_bytes))
+    // No file may be opened at all.
+    zonda_trace::init(zonda_storage::neighbour::trusts_environment);
+    let open = |version| open_by(&parts, version, settings).map(|file| made(Box::new(file)));
+    Some(match (parts.version, &parts.place) {
+        (Some(version), _) => open(version),
+        (None, DapPlace::Server(url)) => {
+            open_either(url, parts.has_query, || open(Version::Dap2), open_bytes)
         }
-        (Err(error), _) => Err(error),
+        (None, DapPlace::Saved(_)) => return None,
     })
+}
+
+/// Opens what a URL leads to that does not say what it is.
+fn open_either<T>(
+    url: &str,
+    has_query: bool,
+    open_dap: impl Fn() -> Result<T>,
+    open_bytes: impl Fn() -> Result<T>,
+) -> Result<T> {
+    let is_file_first = files::are_beside(url);
+    let tried = if is_file_first { Some(open_bytes()) } else { None };
+    if let Some(Ok(opened)) = tried {
+        return Ok(opened);
+    }
+    let of_dap = match open_dap() {
+        Ok(opened) => {
+            files::forget(url);
+            return Ok(opened);
+        }
+        Err(error) if may_be_file(&error, has_query) => error,
+        Err(error) => return Err(error),
+    };
+    match tried.unwrap_or_else(open_bytes) {
+        Ok(opened) => {
+            files::note(url);
+            Ok(opened)
+        }
+        Err(of_bytes) => Err(neither(of_dap, of_bytes)),
+    }
 }
 
 fn open_by(parts: &DapName, version: Version, settings: &RemoteSettings) -> Result<DapFile> {
@@ -87,7 +119,9 @@ fn copy_of(model: &Model) -> Result<(Box<dyn Dispatch>, Vec<VarRef>)> {
     }
     match copy_as(model, Format::Cdf1) {
         // A server need not keep to the lengths of its variables.
-        Err(error) if error.code() == NcError::VarSize => copy_as(model, Format::Cdf5),
+        Err(error) if matches!(error.code(), NcError::VarSize | NcError::DimSize) => {
+            copy_as(model, Format::Cdf5)
+        }
         made => made,
     }
 }
@@ -108,7 +142,7 @@ fn copy_as(model: &Model, format: Format) -> Result<(Box<dyn Dispatch>, Vec<VarR
 }
 
 /// Whether what kept a URL from being opened by DAP2 leaves it possible that it is one of a file.
-fn may_be_file(error: &Error, parts: &DapName) -> bool {
+fn may_be_file(error: &Error, has_query: bool) -> bool {
     match error.remote_failure() {
         // Somebody is there.
         Some(RemoteFailure::NotFound | RemoteFailure::Denied | RemoteFailure::Broken) => true,
@@ -116,7 +150,7 @@ fn may_be_file(error: &Error, parts: &DapName) -> bool {
         None => match error.code() {
             NcError::Dds => true,
             // A signature, perhaps.
-            NcError::DapConstraint => parts.has_query,
+            NcError::DapConstraint => has_query,
             _ => false,
         },
     }
@@ -124,11 +158,20 @@ fn may_be_file(error: &Error, parts: &DapName) -> bool {
 
 /// The error for a URL behind which there is neither. What the server said to the first question counts, as in the reference, which asks no other.
 fn neither(of_dap: Error, of_bytes: Error) -> Error {
-    if of_bytes.remote_failure().is_none() && of_bytes.code() != NcError::NotNc {
-        // It is a file, and something is wrong with it.
+    let is_file = match of_bytes.remote_failure() {
+        None => of_bytes.code() != NcError::NotNc,
+        // It was to be written.
+        Some(failure) => failure == RemoteFailure::ReadOnly,
+    };
+    if is_file {
+        // Something is wrong with it.
         return of_bytes;
     }
-    let text = format!("no dataset of OPeNDAP: {}; and no netCDF file: {}", of_dap.cause(), of_bytes.cause());
+    let text = format!(
+        "no dataset of OPeNDAP: {}; and no netCDF file: {}",
+        of_dap.cause(),
+        of_bytes.cause()
+    );
     of_dap.with_other_text(text)
 }
 
