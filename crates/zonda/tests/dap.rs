@@ -45,8 +45,10 @@ fn converse(stream: TcpStream, noted: &Mutex<Vec<String>>, answer: &dyn Fn(&str)
         let mut range = None;
         for header in lines.by_ref().take_while(|line| !line.is_empty()) {
             let header = header.to_ascii_lowercase();
-            let found = header.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'));
-            range = range.or(found.map(|(a, b)| (a.parse::<usize>().unwrap(), b.parse::<usize>().unwrap())));
+            let found =
+                header.strip_prefix("range: bytes=").and_then(|range| range.split_once('-'));
+            range = range
+                .or(found.map(|(a, b)| (a.parse::<usize>().unwrap(), b.parse::<usize>().unwrap())));
         }
         let what = if range.is_some() { format!("bytes of {target}") } else { target.clone() };
         noted.lock().unwrap().push(what);
@@ -97,7 +99,10 @@ fn server() -> Server {
             "/dap/t.dods" => (200, dods()),
             "/dap/full.dds" => (500, ERROR.to_vec()),
             "/dap/said.dds" => (200, ERROR.to_vec()),
-            "/dap/broken.dds" | "/dap/broken.das" => (200, if path.ends_with("dds") { DDS.to_vec() } else { b"Attributes {\n}\n".to_vec() }),
+            "/dap/broken.dds" | "/dap/broken.das" => (
+                200,
+                if path.ends_with("dds") { DDS.to_vec() } else { b"Attributes {\n}\n".to_vec() },
+            ),
             "/dap/broken.dods" => (200, dods()[..50].to_vec()),
             "/denied/x.dds" => (403, b"no".to_vec()),
             _ if path.starts_with("/files/") && path.ends_with(".nc") => (200, file.clone()),
@@ -148,14 +153,21 @@ fn a_plain_url_is_a_dataset_or_else_a_file() {
 fn names_that_say_what_they_are_ask_nothing_else() {
     let server = server();
     let (root, host) = (&server.root, server.root.trim_start_matches("http://"));
-    for url in [format!("dods://{host}/dap/t"), format!("{root}/dap/t#mode=dap2"), format!("[dap2]{root}/dap/t")] {
+    for url in [
+        format!("dods://{host}/dap/t"),
+        format!("{root}/dap/t#mode=dap2"),
+        format!("[dap2]{root}/dap/t"),
+    ] {
         assert_eq!(values(&open(&url).unwrap()).unwrap(), [11, 12, 13]);
         assert_eq!(server.asked().len(), 3);
     }
     let error = open(&format!("{root}/files/a.nc#mode=dap2")).unwrap_err();
     assert_eq!((error.code(), server.asked().len()), (NcError::NotFound, 1));
     let error = open(&format!("dap4://{host}/dap/t")).unwrap_err();
-    assert_eq!((error.code(), server.asked()), (NcError::System(2), vec!["/dap/t.dmr.xml".to_owned(), "/dap/t.dmr".into()]));
+    assert_eq!(
+        (error.code(), server.asked()),
+        (NcError::System(2), vec!["/dap/t.dmr.xml".to_owned(), "/dap/t.dmr".into()])
+    );
 }
 
 #[test]

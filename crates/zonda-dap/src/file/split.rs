@@ -89,19 +89,19 @@ impl DapFile {
                 let next = if now.failure.is_none() { now.left.pop() } else { None };
                 drop(now);
                 let Some((piece, out)) = next else { return };
-                let goal = Goal::Memory { decoder, elem, out, converted: Converted::default() };
-                let done = self.request(std::slice::from_ref(piece)).and_then(|request| {
-                    Ok(self.ask(&request, std::slice::from_ref(piece), vec![goal])?)
+                let done = self.ask_alone(piece, |request| {
+                    let (out, mut all) = (&mut *out, Converted::default());
+                    let goal = Goal::Memory { decoder, elem, out, converted: all };
+                    for goal in self.ask(request, std::slice::from_ref(piece), vec![goal])? {
+                        if let Goal::Memory { converted, .. } = goal {
+                            all = all.and(converted);
+                        }
+                    }
+                    Ok(all)
                 });
                 let mut now = shared.lock();
                 match done {
-                    Ok(goals) => {
-                        for goal in goals {
-                            if let Goal::Memory { converted, .. } = goal {
-                                now.converted = now.converted.and(converted);
-                            }
-                        }
-                    }
+                    Ok(converted) => now.converted = now.converted.and(converted),
                     Err(error) => drop(now.failure.get_or_insert(error)),
                 }
             }

@@ -50,7 +50,9 @@ mod tests {
         assert!(!are_beside(url));
         note(url);
         assert!(are_beside("http://folder.test/a/c.nc?q=/1"));
-        assert!(!are_beside("http://folder.test/b/c.nc") && !are_beside("http://folder.test/a/b/c"));
+        assert!(
+            !are_beside("http://folder.test/b/c.nc") && !are_beside("http://folder.test/a/b/c")
+        );
         (0..MOST_FOLDERS).for_each(|n| note(&format!("http://folder.test/n{n}/x")));
         assert!(!are_beside(url));
         forget("http://folder.test/n9/y");

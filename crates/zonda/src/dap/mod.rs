@@ -165,7 +165,11 @@ fn neither(of_dap: Error, of_bytes: Error) -> Error {
         // Something is wrong with it.
         return of_bytes;
     }
-    let text = format!("no dataset of OPeNDAP: {}; and no netCDF file: {}", of_dap.cause(), of_bytes.cause());
+    let text = format!(
+        "no dataset of OPeNDAP: {}; and no netCDF file: {}",
+        of_dap.cause(),
+        of_bytes.cause()
+    );
     of_dap.with_other_text(text)
 }
 

@@ -164,7 +164,9 @@ mod tests {
             assert_eq!(found.version, version, "{name}");
             assert_eq!(found.place, DapPlace::Server(place.into()), "{name}");
         }
-        for name in ["a.nc", "s3://b/k", "http://h/a#mode=bytes", "[bytes]http://h/a", "file:///nowhere"] {
+        for name in
+            ["a.nc", "s3://b/k", "http://h/a#mode=bytes", "[bytes]http://h/a", "file:///nowhere"]
+        {
             assert!(of(name).is_none(), "{name}");
         }
     }
@@ -188,11 +190,17 @@ mod tests {
         assert!(of(&url).is_none());
         std::fs::write(with_extension(&path, ".dds"), "").unwrap();
         let saved = of(&url).unwrap();
-        assert_eq!((saved.version, saved.place), (Some(Version::Dap2), DapPlace::Saved(path.clone())));
+        assert_eq!(
+            (saved.version, saved.place),
+            (Some(Version::Dap2), DapPlace::Saved(path.clone()))
+        );
         let named = of(&format!("[dap2]{url}.dds")).unwrap();
         assert_eq!(named.place, DapPlace::Saved(path.clone()));
         let dap4 = of(&format!("{url}#mode=dap4")).unwrap();
-        assert_eq!((dap4.version, dap4.place), (Some(Version::Dap4), DapPlace::Saved(path.clone())));
+        assert_eq!(
+            (dap4.version, dap4.place),
+            (Some(Version::Dap4), DapPlace::Saved(path.clone()))
+        );
         // A file of that name is a file.
         std::fs::write(&path, "").unwrap();
         assert!(of(&url).is_none());

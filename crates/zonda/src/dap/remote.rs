@@ -47,7 +47,8 @@ impl DapServer {
         }
         url.given.clone_from(&given.0);
         let responses = Responses::new(&url)?;
-        let shows = asked.setting("show").is_some_and(|what| what.split(',').any(|word| word == "fetch"));
+        let shows =
+            asked.setting("show").is_some_and(|what| what.split(',').any(|word| word == "fetch"));
         let trace = match zonda_trace::on() {
             true => zonda_trace::file(Path::new(&*responses.shown(""))),
             false => 0,
@@ -55,7 +56,11 @@ impl DapServer {
         Ok(DapServer { responses, shows, trace })
     }
 
-    fn get(&self, request: &Request, (bytes, most): (u64, u64)) -> Result<Box<dyn Read + Send>, StorageError> {
+    fn get(
+        &self,
+        request: &Request,
+        (bytes, most): (u64, u64),
+    ) -> Result<Box<dyn Read + Send>, StorageError> {
         let Request { extension, query } = request;
         if self.shows {
             let shown = self.responses.shown(extension);

@@ -10,11 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use zonda_dap::file::DapFile;
-use zonda_dap::{Asked, DapError, Dim, Document, Group, Model, Part, Protocol, Request, Server, Sink, Var};
+use zonda_dap::{
+    Asked, DapError, Dim, Document, Group, Model, Part, Protocol, Request, Server, Sink, Var,
+};
 use zonda_format::{Destination, OwnedValues};
 use zonda_model::{ExtType, MemType, NcError, VarId};
 use zonda_runtime::callout::Mark;
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::worker::{self, Purpose};
 use zonda_slab::{Hyperslab, Indices};
 use zonda_storage::{RemoteFailure, StorageError};
 
@@ -37,6 +40,9 @@ struct Fake {
     more: AtomicUsize,
     /// Requests for several variables fail.
     no_lists: AtomicBool,
+    /// The first response shows that requests have to have another form.
+    other_form: AtomicBool,
+    has_other_form: AtomicBool,
     running: AtomicUsize,
     most_running: AtomicUsize,
     pause: Duration,
@@ -58,6 +64,8 @@ impl Fake {
             cut: AtomicUsize::new(usize::MAX),
             more: AtomicUsize::new(0),
             no_lists: AtomicBool::new(false),
+            other_form: AtomicBool::new(false),
+            has_other_form: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             most_running: AtomicUsize::new(0),
             pause: Duration::ZERO,
@@ -87,7 +95,8 @@ impl Fake {
 
 /// Each variable has dimensions of its own; those of one dimension are called as it is.
 fn model(shapes: &[Vec<u64>]) -> Model {
-    let mut model = Model { groups: vec![Group { name: "/".into(), ..Group::default() }], ..Model::default() };
+    let mut model =
+        Model { groups: vec![Group { name: "/".into(), ..Group::default() }], ..Model::default() };
     for (var, shape) in shapes.iter().enumerate() {
         let mut dims = Vec::new();
         for (axis, &len) in shape.iter().enumerate() {
@@ -133,9 +142,13 @@ impl Protocol for FakeProtocol {
 
     fn request(&self, parts: &[Part<'_>]) -> Result<Request, DapError> {
         let parts = told(parts);
-        let each = parts.iter().map(|part| format!("v{}{:?}{:?}{:?}", part.0, part.1, part.2, part.3));
+        let each =
+            parts.iter().map(|part| format!("v{}{:?}{:?}{:?}", part.0, part.1, part.2, part.3));
         let query: Vec<String> = each.collect();
-        let query = query.join(",");
+        let mut query = query.join(",");
+        if self.0.has_other_form.load(Relaxed) {
+            query += "&other";
+        }
         self.0.made.lock().insert(query.clone(), parts);
         Ok(Request { extension: ".dods", query })
     }
@@ -147,6 +160,9 @@ impl Protocol for FakeProtocol {
         sink: &mut dyn Sink,
     ) -> Result<(), DapError> {
         let wrong = |what: &str| DapError::malformed(Document::Dods, 0, what);
+        if self.0.other_form.load(Relaxed) && !self.0.has_other_form.swap(true, Relaxed) {
+            return Err(wrong("not understood"));
+        }
         for (at, part) in parts.iter().enumerate().rev() {
             let mut left = part.count.iter().product::<u64>() as usize * 4;
             let mut block = [0; 4096];
@@ -218,7 +234,9 @@ fn get(
         }
         Err(error) => {
             // Nothing is left in the caller's memory that may be taken for a value, unless the arguments were refused.
-            let fill = i32::from_ne_bytes(zonda_model::default_fill(ExtType::Int)[..4].try_into().unwrap());
+            let fill = i32::from_ne_bytes(
+                zonda_model::default_fill(ExtType::Int)[..4].try_into().unwrap(),
+            );
             let code = error.code();
             let expected = if code == NcError::DataDds { fill } else { 0x0101_0101 };
             assert!(values.iter().all(|&value| value == expected), "{code:?} {values:?}");
@@ -258,9 +276,15 @@ fn small_variables_come_with_the_first_request_and_stay() {
     assert_eq!(fake.asked(), [vec![0, 1, 4, 2]]);
     for var in [1, 4] {
         all(&dataset, var, if var == 1 { 100 } else { 4096 }).unwrap();
-        assert_eq!(get(&dataset, var, &[7], &[2], &[9]).unwrap(), [7, 16].map(|at| number(var, at)));
+        assert_eq!(
+            get(&dataset, var, &[7], &[2], &[9]).unwrap(),
+            [7, 16].map(|at| number(var, at))
+        );
     }
-    assert_eq!(get(&dataset, 2, &[0, 1], &[2, 1], &[3, 1]).unwrap(), [1, 7].map(|at| number(2, at)));
+    assert_eq!(
+        get(&dataset, 2, &[0, 1], &[2, 1], &[3, 1]).unwrap(),
+        [1, 7].map(|at| number(2, at))
+    );
     assert_eq!(fake.asked().len(), 1);
 }
 
@@ -359,9 +383,15 @@ fn saved_responses_are_asked_for_whole() {
         let mut fake = Fake::new(&[&[10_000], &[0], &[30, 2]]);
         fake.heeds = false;
         let (fake, dataset) = fake.open(if is_kept { &[] } else { &[("nocache", "")] });
-        assert_eq!(get(&dataset, 2, &[1, 1], &[3, 1], &[2, 1]).unwrap(), [3, 7, 11].map(|at| number(2, at)));
+        assert_eq!(
+            get(&dataset, 2, &[1, 1], &[3, 1], &[2, 1]).unwrap(),
+            [3, 7, 11].map(|at| number(2, at))
+        );
         all(&dataset, 0, 10_000).unwrap();
-        let one = vec![Told(0, vec![0], vec![10_000], vec![1]), Told(2, vec![0, 0], vec![30, 2], vec![1, 1])];
+        let one = vec![
+            Told(0, vec![0], vec![10_000], vec![1]),
+            Told(2, vec![0, 0], vec![30, 2], vec![1, 1]),
+        ];
         let expected = if is_kept { vec![one] } else { vec![one.clone(), one] };
         assert_eq!(*fake.asked.lock(), expected);
     }
@@ -377,18 +407,24 @@ fn threads_get_what_they_ask_for() {
     std::thread::scope(|scope| {
         for seed in 0..8usize {
             let dataset = &dataset;
-            scope.spawn(move || {
+            let work = move || {
                 for round in 0..40 {
                     let var = (seed * 7 + round * 5) % 12;
                     if round % 3 == 0 {
                         let start = (seed * 131 + round * 17) % 4_000;
                         let values = get(dataset, var, &[start], &[300], &[3]).unwrap();
-                        assert!(values.iter().enumerate().all(|(at, &value)| value == number(var, (start + 3 * at) as u64)));
+                        assert!(
+                            values
+                                .iter()
+                                .enumerate()
+                                .all(|(at, &value)| value == number(var, (start + 3 * at) as u64))
+                        );
                     } else {
                         all(dataset, var, 5_000).unwrap();
                     }
                 }
-            });
+            };
+            worker::spawn_scoped(scope, format!("get {seed}"), Purpose::Share, work).unwrap();
         }
     });
 }
@@ -416,4 +452,15 @@ fn variables_too_long_for_a_classic_file_are_no_matter() {
     assert_eq!(dataset.format(), zonda_format::Format::Cdf1);
     let values = get(&dataset, 1, &[200, 1], &[2, 2], &[]).unwrap();
     assert_eq!(values, [1601, 1602, 1609, 1610].map(|at| number(1, at)));
+}
+
+#[test]
+fn another_request_for_the_same_elements_is_made_once() {
+    let fake = Fake::new(&[&[100_000]]);
+    fake.other_form.store(true, Relaxed);
+    let (fake, dataset) = fake.open(&[]);
+    assert_eq!(get(&dataset, 0, &[5], &[2], &[3]).unwrap(), [5, 8]);
+    assert_eq!(fake.asked().len(), 2);
+    assert_eq!(get(&dataset, 0, &[6], &[2], &[3]).unwrap(), [6, 9]);
+    assert_eq!(fake.asked().len(), 3);
 }
