@@ -652,3 +652,66 @@ fn a_server_that_does_not_understand_steps_is_asked_without() {
     assert_eq!(dataset.request(&[part]).unwrap().query, "top%5B0:3%5D%5B1:4%5D");
     assert_eq!(get(&server, &dataset, &[part]).unwrap().0[&0], expected);
 }
+
+/// What a function of a server makes: always the same.
+#[derive(Debug)]
+struct Computed(Mutex<Vec<String>>);
+
+const COMPUTED: &str = "Dataset { Float64 mean[t=3]; Sequence { Int16 i; } found; } computed;";
+
+impl Server for Computed {
+    fn ask(&self, request: &Request) -> Result<Box<dyn Read + Send>, StorageError> {
+        self.0.lock().unwrap().push(format!("{}?{}", request.extension, unescaped(&request.query)));
+        let mut out = COMPUTED.as_bytes().to_vec();
+        match request.extension {
+            ".das" => out = b"Error { code = 404; message = \"none\"; };".to_vec(),
+            ".dods" => {
+                let dds = Dds::decode(COMPUTED.as_bytes()).unwrap();
+                out.clear();
+                let mut encoder = Encoder::new(&dds, &mut out).unwrap();
+                encoder.count(1, 3).unwrap();
+                encoder.numbers(1, &[1.0f64, 2.0, 3.0].map(f64::to_ne_bytes).concat()).unwrap();
+                for n in 0..2i16 {
+                    encoder.record(2).unwrap();
+                    encoder.numbers(3, &n.to_ne_bytes()).unwrap();
+                }
+                encoder.end(2).unwrap();
+            }
+            _ => {}
+        }
+        Ok(Box::new(std::io::Cursor::new(out)))
+    }
+
+    fn heeds_constraints(&self) -> bool {
+        true
+    }
+
+    fn parallel(&self) -> usize {
+        1
+    }
+}
+
+#[test]
+fn what_functions_make_comes_whole_and_is_taken_from() {
+    let server = Arc::new(Computed(Mutex::new(Vec::new())));
+    let query = "mean(SST,\"t\"),find(SST>3)";
+    assert!(Constraint::decode(query).is_err());
+    let query = "mean(SST,\"t\"),b&find(SST,3)";
+    let asked = Asked { constraint: query.into(), settings: Vec::new() };
+    let as_server: Arc<dyn Server> = server.clone();
+    let dataset = open(&as_server, &asked).unwrap();
+    let expected = [format!(".dds?{query}"), ".das?".into(), format!(".dods?{query}")];
+    assert_eq!(server.0.lock().unwrap()[..], expected);
+    let parts = [
+        Part { var: 0, start: &[2], count: &[1], stride: &[1] },
+        Part { var: 1, start: &[1], count: &[1], stride: &[1] },
+    ];
+    let request = dataset.request(&parts).unwrap();
+    assert_eq!(unescaped(&request.query), query);
+    let mut taken = Taken::default();
+    dataset.read(&parts, &mut server.ask(&request).unwrap(), &mut taken).unwrap();
+    assert_eq!(
+        (&taken.0[&0][..], &taken.0[&1][..]),
+        (&3.0f64.to_ne_bytes()[..], &1i16.to_ne_bytes()[..])
+    );
+}

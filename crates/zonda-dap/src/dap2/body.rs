@@ -6,6 +6,7 @@
 //! Both directions go through a [`Visitor`]: a body is decoded into one, and the [`Encoder`] is one.
 
 use std::io::{Read, Write};
+use std::rc::Rc;
 
 use zonda_model::memory;
 
@@ -94,7 +95,12 @@ impl<'a> Body<'a> {
     /// values; what the connection and `visitor` say.
     pub fn values(self, visitor: &mut dyn Visitor) -> Result<(), DapError> {
         let Body { mut reader, dds, .. } = self;
-        let mut walk = Walk { reader: &mut reader, dds: &dds, visitor, elements: Vec::new() };
+        let names = std::iter::once(0)
+            .chain(dds.ids())
+            .map(|id| dds.node(id).name.as_str().into())
+            .collect();
+        let mut walk =
+            Walk { reader: &mut reader, dds: &dds, visitor, names, elements: Vec::new() };
         match walk.all() {
             // It may be that the values are no values.
             Err(error @ DapError::Malformed { .. }) => match reader.server_error() {
@@ -114,7 +120,6 @@ fn header(reader: &mut Reader<'_>) -> Result<Vec<u8>, DapError> {
         let here = reader.peek()?;
         if here.is_empty() {
             refuse(Document::Dods, &header)?;
-            reader.object.clear();
             return Err(reader.error("the body ends before the line `Data:`"));
         }
         let len = here.len();
@@ -162,6 +167,8 @@ struct Walk<'a, 'b> {
     reader: &'a mut Reader<'b>,
     dds: &'a Dds,
     visitor: &'a mut dyn Visitor,
+    /// Of all nodes, for messages.
+    names: Vec<Rc<str>>,
     /// Elements in the form of memory: a block of them.
     elements: Vec<u8>,
 }
@@ -169,7 +176,7 @@ struct Walk<'a, 'b> {
 impl Walk<'_, '_> {
     fn all(&mut self) -> Result<(), DapError> {
         self.fields(0)?;
-        self.reader.object.clear();
+        self.reader.object = "".into();
         // Responses that were saved by hand may end as lines do.
         if self.reader.peek()?.first() == Some(&b'\n') {
             self.reader.take(1);
@@ -223,7 +230,9 @@ impl Walk<'_, '_> {
     }
 
     fn object(&mut self, id: usize) {
-        self.reader.object.clone_from(&self.dds.node(id).name);
+        if let Some(name) = self.names.get(id) {
+            self.reader.object = Rc::clone(name);
+        }
     }
 
     /// The number of elements that comes next, which is that of the DDS.

@@ -12,7 +12,7 @@ use crate::dap2::das::Set;
 use crate::dap2::dds::{Dds, Kind};
 use crate::dap2::limits::MAX_DOCUMENT_BYTES;
 use crate::dap2::mapping::{Axis, Mapping, Source, limit, variables};
-use crate::dap2::project::{Slices, matched};
+use crate::dap2::project::{Matched, Slices, matched};
 use crate::dap2::select::{Characters, Select, Wanted};
 use crate::error::{DapError, Document};
 use crate::model::Model;
@@ -52,7 +52,7 @@ pub fn open(server: &Arc<dyn Server>, asked: &Asked) -> Result<Dap2, DapError> {
     let dds = fetch_dds(server, &query)?;
     let full = if is_sliced { fetch_dds(server, "")? } else { dds.clone() };
     let das = fetch_das(server)?;
-    let nodes = matched(&dds, &full)?;
+    let nodes = if is_sliced { matched(&dds, &full)? } else { Matched::same(&dds) };
     let slices =
         if is_sliced { Slices::of(&full, &constraint.projections)? } else { Slices::default() };
     let attachments = match &das {

@@ -388,7 +388,7 @@ impl Dims {
         let name = |at: &usize| self.all.get(*at).map(|(name, ..)| name.clone());
         order.sort_by_key(|at| (Some(*at) != unlimited, name(at)));
         let mut places = vec![0; self.all.len()];
-        let mut taken = HashSet::new();
+        let (mut taken, mut n_doubles) = (HashSet::new(), 0u64);
         for at in order {
             let Some((name, len, shown)) = self.all.get(at) else { continue };
             // Nothing can be as long as nothing but what can grow.
@@ -399,14 +399,15 @@ impl Dims {
             if *len == 0 && !can_grow {
                 continue;
             }
-            let mut name = name.clone();
-            while !taken.insert(name.clone()) {
-                name.push('_');
+            let mut own = name.clone();
+            while !taken.insert(own.clone()) {
+                n_doubles = n_doubles.saturating_add(1);
+                own = format!("{name}_{n_doubles}");
             }
             if let Some(place) = places.get_mut(at) {
                 *place = model.dims.len();
             }
-            model.dims.push(Dim { group: 0, name, len: *len, is_unlimited: can_grow });
+            model.dims.push(Dim { group: 0, name: own, len: *len, is_unlimited: can_grow });
         }
         places
     }

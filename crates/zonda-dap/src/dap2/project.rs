@@ -120,23 +120,41 @@ fn is_like(one: &Dds, id: usize, other: &Dds, other_id: usize) -> bool {
     is_kind && node.name == wanted.name && node.dims.len() == wanted.dims.len()
 }
 
+impl Matched {
+    /// A DDS beside itself.
+    pub(crate) fn same(dds: &Dds) -> Matched {
+        Matched {
+            full: std::iter::once(0).chain(dds.ids()).map(|id| (id, id)).collect(),
+            grids: HashMap::new(),
+        }
+    }
+}
+
 /// Finds each node of a constrained DDS in the whole one.
 pub(crate) fn matched(dds: &Dds, full: &Dds) -> Result<Matched, DapError> {
+    // By container and name: fields, and fields of the grids in it.
+    let mut fields: HashMap<(usize, &str), usize> = HashMap::new();
+    let mut in_grids: HashMap<(usize, &str), Vec<(usize, usize)>> = HashMap::new();
+    for id in full.ids() {
+        let node = full.node(id);
+        let parent = node.parent.unwrap_or(0);
+        fields.entry((parent, &node.name)).or_insert(id);
+        if full.node(parent).kind == Kind::Grid {
+            let around = full.node(parent).parent.unwrap_or(0);
+            in_grids.entry((around, &node.name)).or_default().push((parent, id));
+        }
+    }
     let mut found = Matched { full: HashMap::from([(0, 0)]), grids: HashMap::new() };
     for id in dds.ids() {
         let node = dds.node(id);
         let Some(parent) = node.parent.and_then(|parent| found.full.get(&parent)).copied() else {
             continue;
         };
-        let same = full.child(parent, &node.name).filter(|other| is_like(dds, id, full, *other));
+        let key = (parent, node.name.as_str());
+        let same = fields.get(&key).copied().filter(|other| is_like(dds, id, full, *other));
         // The array or a map of a grid, without the grid.
         let in_grid = || {
-            let grids =
-                full.node(parent).children.iter().filter(|id| full.node(**id).kind == Kind::Grid);
-            let mut fields = grids.flat_map(|grid| {
-                full.node(*grid).children.iter().map(move |field| (*grid, *field))
-            });
-            fields.find(|(_, field)| is_like(dds, id, full, *field))
+            in_grids.get(&key)?.iter().copied().find(|(_, field)| is_like(dds, id, full, *field))
         };
         if let Some(other) = same {
             found.full.insert(id, other);

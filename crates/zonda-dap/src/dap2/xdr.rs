@@ -1,6 +1,7 @@
 //! XDR (RFC 4506) as DAP2 uses it: numbers of 4 or 8 bytes, big end first; bytes and texts filled up to 4.
 
 use std::io::Read;
+use std::rc::Rc;
 
 use zonda_convert::swap_in_place;
 use zonda_model::memory;
@@ -27,7 +28,7 @@ pub(crate) struct Reader<'a> {
     at: u64,
     has_ended: bool,
     /// What is being read, for messages.
-    pub(crate) object: String,
+    pub(crate) object: Rc<str>,
 }
 
 impl<'a> Reader<'a> {
@@ -40,7 +41,7 @@ impl<'a> Reader<'a> {
             end: 0,
             at: 0,
             has_ended: false,
-            object: String::new(),
+            object: "".into(),
         }
     }
 
