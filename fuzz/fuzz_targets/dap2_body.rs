@@ -5,7 +5,8 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use zonda_dap::dap2::body::{Body, Encoder};
+use zonda_dap::dap2::body::Body;
+use zonda_dap::dap2::encode::Encoder;
 use zonda_dap::dap2::open;
 use zonda_dap::{Asked, DapError, Part, Protocol, Request, Server, Sink};
 use zonda_format::OwnedValues;

@@ -96,6 +96,10 @@ impl RemoteReads for ObjectReader {
         // What goes wrong is met again, and told, by the read.
         let _ahead = Python::try_attach(|py| reader.fetch_ahead(py, ranges));
     }
+
+    fn shown(&self) -> Arc<str> {
+        Arc::from(&*self.name)
+    }
 }
 
 impl Source for ObjectReader {

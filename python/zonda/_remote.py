@@ -36,7 +36,7 @@ _HTTP = {
 
 
 def is_url(source: object) -> bool:
-    """Whether it is the URL of a file that the engine itself reads from a server: ``http``, ``https``, ``s3``."""
+    """Whether it is a URL that the engine itself reads: ``http``, ``https``, ``s3``, ``dods``, ``dap4``."""
     return isinstance(source, (str, bytes, os.PathLike)) and bool(_zonda.is_url(os.fsencode(source)))
 
 

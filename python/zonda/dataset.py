@@ -182,7 +182,8 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
     Parameters
     ----------
     source
-        A path; the URL of a file on a server (``http://``, ``https://``, ``s3://``), for reading; the bytes of a file (for
+        A path; the URL of a file on a server (``http://``, ``https://``, ``s3://``), or of a dataset of OPeNDAP (also ``dods://``,
+        ``dap4://``), for reading; the bytes of a file (for
         reading, or in memory); or an open binary file or anything else with ``read`` and ``seek``, for reading. Of files of
         fsspec many ranges are asked for at once.
     mode
@@ -239,7 +240,7 @@ def open(  # noqa: A001 - the name that people expect after `zonda.`
         raise ValueError(f"mode is r, r+, a, w or x, not {mode!r}")
     write = mode != "r"
     if storage_options is not None and not _remote.is_url(source):
-        raise ValueError("storage_options are for URLs (http://, https://, s3://)")
+        raise ValueError("storage_options are for URLs (http://, https://, s3://, dods://, dap4://)")
     remote = _remote.settings(storage_options)
     if comm is not None or info is not None:
         ranks = _with_ranks(comm, info, share=share, memory=memory, write_behind=write_behind)

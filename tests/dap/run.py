@@ -12,6 +12,7 @@ servers   pydap, xpublish-opendap, opendap-protocol: each type and selection equ
 xarray    xarray through Zonda's engine equals xarray's pydap engine
 programs  ncdump, nccopy, NCO, CDO, GDAL and netCDF4-python, with a URL as with the same data in a file
 ways      login, cookies, redirects, certificates, a proxy
+tools     zonda info, copy, dump, diff, check, view, trace; copies that break off and are completed; the examples of docs/opendap.md
 hostile   servers that break their word: the code, fill in the caller's memory, bounded time and memory
 
 --reference runs the same on the distribution's library: what fails there is what it gets wrong, or what differs.
@@ -30,6 +31,7 @@ sys.path.insert(1, str(HERE))
 import breaking  # noqa: E402
 import client  # noqa: E402
 import datasets  # noqa: E402
+import everywhere  # noqa: E402
 import peers  # noqa: E402
 import places  # noqa: E402
 import programs  # noqa: E402
@@ -206,6 +208,11 @@ def by_ways(bench):
     ways.all_of(bench, of_made)
 
 
+def tools(bench):
+    if not bench.options.reference:
+        everywhere.all_of(bench)
+
+
 def hostile(bench):
     breaking.all_of(bench)
 
@@ -274,7 +281,7 @@ def as_expected(bench, path, url):
     raise Wrong("expected and said: %s, status %d, %s" % (lines, status, said[-300:]))
 
 
-PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data), "saved": (rig.QUICK, saved), "expected": (rig.FULL, expected_remote), "servers": (rig.FULL, servers_of_others), "xarray": (rig.FULL, by_xarray), "programs": (rig.FULL, by_programs),
+PARTS = {"own": (rig.QUICK, own), "data": (rig.QUICK, data), "saved": (rig.QUICK, saved), "expected": (rig.FULL, expected_remote), "servers": (rig.FULL, servers_of_others), "xarray": (rig.FULL, by_xarray), "programs": (rig.FULL, by_programs), "tools": (rig.FULL, tools),
          "ways": (rig.FULL, by_ways), "hostile": (rig.FULL, hostile)}  # fmt: skip
 
 

@@ -26,7 +26,8 @@ const REMOTE_OF_RANK_0: &str = "a file on a server is read and written by rank 0
 
 /// Why ranks do not divide work on some files, where they do not.
 pub(crate) fn undivided<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<&'static str> {
-    files.into_iter().any(zonda::is_url).then_some(REMOTE_OF_RANK_0)
+    let is_remote = |name| zonda::is_url(name) || zonda::names_dap(name);
+    files.into_iter().any(is_remote).then_some(REMOTE_OF_RANK_0)
 }
 
 /// The name of a path in messages and output: of a URL without what may be secret.
@@ -53,9 +54,9 @@ pub(crate) fn warn_of_missing(file: &Dataset, path: &Path) -> Result<()> {
     if missing > 0 {
         let path = label(path);
         let path = path.display();
-        eprintln!(
-            "zonda: {path}: {missing} bytes are missing at the end of the file; they read as zeros"
-        );
+        // What came over a network was cut on the way.
+        let what = if file.is_remote() { "they cannot be read" } else { "they read as zeros" };
+        eprintln!("zonda: {path}: {missing} bytes are missing at the end of the file; {what}");
     }
     Ok(())
 }

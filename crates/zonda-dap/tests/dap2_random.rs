@@ -4,12 +4,13 @@ use std::io::Read;
 
 use fastrand::Rng;
 use zonda_dap::DapError;
-use zonda_dap::dap2::body::{Body, Encoder, Visitor};
+use zonda_dap::dap2::body::{Body, Visitor};
 use zonda_dap::dap2::constraint::{
     Condition, Constraint, Function, Projection, Segment, Slice, Value,
 };
 use zonda_dap::dap2::das::{Attribute, Entry, Set};
 use zonda_dap::dap2::dds::{Atomic, Dds, DimDecl, Kind};
+use zonda_dap::dap2::encode::Encoder;
 
 fn name(rng: &mut Rng) -> String {
     const LETTERS: &[char] =

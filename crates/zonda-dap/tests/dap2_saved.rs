@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zonda_dap::DapError;
-use zonda_dap::dap2::body::{Body, Encoder};
+use zonda_dap::dap2::body::Body;
 use zonda_dap::dap2::das::Set;
 use zonda_dap::dap2::dds::Dds;
+use zonda_dap::dap2::encode::Encoder;
 
 /// Files with this ending; a line says where they are.
 fn files(ending: &str) -> Vec<PathBuf> {

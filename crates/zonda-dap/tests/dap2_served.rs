@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-use zonda_dap::dap2::body::{Encoder, Visitor};
+use zonda_dap::dap2::body::Visitor;
 use zonda_dap::dap2::constraint::{Constraint, Projection, Slice};
 use zonda_dap::dap2::dds::{Atomic, Dds, DimDecl, Kind};
+use zonda_dap::dap2::encode::Encoder;
 use zonda_dap::dap2::{Dap2, open};
 use zonda_dap::{Asked, DapError, Part, Protocol, Request, Server, Sink};
 use zonda_format::OwnedValues;

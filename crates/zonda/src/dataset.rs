@@ -348,6 +348,13 @@ impl Dataset {
         self.queued_file.file().is_remote()
     }
 
+    /// Whether it is one of OPeNDAP: there is no file whose bytes could be asked for, and nobody knows how it is stored.
+    #[must_use]
+    pub fn is_dap(&self) -> bool {
+        // Numbers of `nc_inq_format_extended`.
+        matches!(self.capabilities().formatx, 5 | 6)
+    }
+
     /// What changes when a file on a server does, as far as the server says.
     pub(crate) fn remote_state(&self) -> Option<Arc<str>> {
         self.storage()?.remote()?.state()

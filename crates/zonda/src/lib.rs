@@ -59,8 +59,8 @@ mod write_behind;
 
 pub use attributes::{GetAtt, PutAtt};
 pub use damaged::{Fault, FaultKind};
-pub use data::{CheckedGet, CheckedPut, Get, Put};
 pub use dap::names_dap;
+pub use data::{CheckedGet, CheckedPut, Get, Put};
 pub use dataset::{Dataset, FrozenFile};
 pub use error::{Error, Result};
 pub use format::{

@@ -33,7 +33,7 @@ impl Dataset {
 
     /// Shape of the chunks of a variable; `None` where it has none.
     pub(crate) fn chunk_shape(&self, var: VarRef) -> Result<Option<Vec<u64>>> {
-        if !self.capabilities().storage {
+        if !self.capabilities().storage || self.is_dap() {
             return Ok(None);
         }
         Ok(match &self.var_info(var)?.storage {

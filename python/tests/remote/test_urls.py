@@ -193,7 +193,11 @@ def test_xarray(server, served):
     with xr.open_dataset(url, engine=engine) as ds, xr.open_dataset(server.folder / "a.nc", engine=engine) as local:
         xr.testing.assert_identical(ds.load(), local.load())
     assert engine().guess_can_open(url) and engine().guess_can_open(f"{server.url}/x#mode=bytes")
-    assert not engine().guess_can_open(f"{server.url}/dods") and not engine().guess_can_open("gs://a/b.nc")
+    for name, may_be in {"/dods": True, "/x?y[0:1]": True, "/a.zarr": False, "/a#mode=zarr": False}.items():
+        assert engine().guess_can_open(f"{server.url}{name}") == may_be
+    assert engine().guess_can_open("dap4://h/a") and engine().guess_can_open("[dap4]http://h/a")
+    assert engine().guess_can_open("s3://b/a.nc") and not engine().guess_can_open("s3://b/a")
+    assert not engine().guess_can_open("gs://a/b.nc")
     with zonda.open_mfdataset([url, other], combine="nested", concat_dim="time") as many:
         assert many.sizes["time"] == 80
     with xr.open_datatree(url, engine=engine) as tree:

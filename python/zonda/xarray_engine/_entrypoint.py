@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from xarray.backends.common import BackendEntrypoint, _normalize_path
-from xarray.core.utils import close_on_error, is_remote_uri
+from xarray.core.utils import close_on_error
 
 from zonda import _remote
 
@@ -27,7 +27,7 @@ _EXTENSIONS = {".nc", ".nc4", ".cdf", ".nc3", ".nc5"}
 class ZondaBackendEntrypoint(BackendEntrypoint):
     """netCDF files (classic, 64-bit, CDF-5, netCDF-4) and most HDF5 files, read by the library Zonda.
 
-    Paths, URLs (HTTP, S3), bytes, ``BytesIO`` and file objects that can be positioned (fsspec) can be opened.
+    Paths, URLs (HTTP, S3, OPeNDAP), bytes, ``BytesIO`` and file objects that can be positioned (fsspec) can be opened.
     Files are read without a lock and without the GIL.
 
     Examples
@@ -46,11 +46,16 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether it looks like a netCDF file: by its first bytes, else by its name, as all URLs."""
-        if isinstance(filename_or_obj, str) and is_remote_uri(filename_or_obj):
-            place, _, fragment = filename_or_obj.partition("#")
-            ending = os.path.splitext(place.partition("?")[0])[1]
-            return _remote.is_url(filename_or_obj) and (ending in _EXTENSIONS or "bytes" in fragment)
+        """Whether it looks like a netCDF file, by its first bytes, else by its name.
+
+        Of URLs all may be datasets of OPeNDAP but those of S3 and those that speak of Zarr, as for the engine ``netcdf4``.
+        """
+        if isinstance(filename_or_obj, (str, os.PathLike)) and _remote.is_url(filename_or_obj):
+            place, _, fragment = os.fspath(filename_or_obj).partition("#")
+            place = place.partition("?")[0]
+            if os.path.splitext(place)[1] in _EXTENSIONS or "bytes" in fragment:
+                return True
+            return not place.lower().startswith("s3:") and "zarr" not in (place + fragment).lower()
         if isinstance(filename_or_obj, (str, os.PathLike)):
             try:
                 with open(filename_or_obj, "rb") as file:

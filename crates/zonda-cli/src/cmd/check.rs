@@ -27,7 +27,8 @@ const NO_WORDS: u8 = 3;
 ///
 /// Of HDF5 files all structures are walked and every chunk is read and decoded, which compares their
 /// checksums; of classic files the places of all variables are compared with each other and with the
-/// length of the file. Each damage is told with its object and its first byte.
+/// length of the file. Of datasets of OPeNDAP all attributes and values are read. Each damage is told
+/// with its object and its first byte.
 ///
 /// Exit status 0 for sound files, 1 where something is damaged, 2 where a file could not be read or
 /// something in it cannot be decoded here, as for want of a filter, 3 where all of it is sound and
@@ -148,10 +149,14 @@ fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) ->
         0 => String::new(),
         n => format!(", {} chunks", grouped(n)),
     };
+    // A dataset of OPeNDAP is none.
+    let file = match checked.file_bytes {
+        0 => String::new(),
+        n => format!("{} bytes of file, ", grouped(n)),
+    };
     writeln!(
         out,
-        "{path}: {verdict}; {} bytes of file, {} variables{chunks}, {} bytes of data read",
-        grouped(checked.file_bytes),
+        "{path}: {verdict}; {file}{} variables{chunks}, {} bytes of data read",
         checked.n_vars,
         grouped(checked.data_bytes)
     )?;

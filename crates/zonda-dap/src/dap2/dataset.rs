@@ -1,22 +1,17 @@
-//! A dataset by DAP2: how it is opened, what is asked of the server for values, and how they are taken out of the response.
+//! A dataset by DAP2: what is asked of the server for values, and how they are taken out of the response.
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::dap2::attributes::{Attachments, attach};
 use crate::dap2::body::{Body, Visitor};
 use crate::dap2::constraint::{Constraint, Projection, Segment, Slice, escape};
-use crate::dap2::das::Set;
 use crate::dap2::dds::{Dds, Kind};
-use crate::dap2::limits::MAX_DOCUMENT_BYTES;
-use crate::dap2::mapping::{Axis, Mapping, Source, limit, variables};
-use crate::dap2::project::{Matched, Slices, matched};
+use crate::dap2::mapping::{Axis, Source};
 use crate::dap2::select::{Characters, Select, Wanted};
 use crate::error::{DapError, Document};
 use crate::model::Model;
-use crate::protocol::{Asked, Part, Protocol, Request, Server, Sink};
+use crate::protocol::{Part, Protocol, Request, Sink};
 
 /// A dataset by DAP2.
 #[derive(Debug)]
@@ -31,281 +26,15 @@ pub struct Dap2 {
     takes_no_steps: AtomicBool,
 }
 
-/// Opens a dataset: asks for its documents, and for the number of records of its sequences.
-///
-/// # Errors
-/// What is wrong with the constraint or with a document; what the server or the connection says. That there is no DAS is no error.
-pub fn open(server: &Arc<dyn Server>, asked: &Asked) -> Result<Dap2, DapError> {
-    let constraint = Constraint::decode(&asked.constraint)?;
-    let server = server.as_ref();
-    if !server.heeds_constraints() && !constraint.is_empty() {
-        let what = "saved responses take no constraint";
-        return Err(DapError::malformed(Document::Constraint, 0, what));
-    }
-    let conditions: String =
-        constraint.conditions.iter().map(|condition| format!("&{condition}")).collect();
-    let has_functions =
-        constraint.projections.iter().any(|of| matches!(of, Projection::Function(_)));
-    // What functions return is known by what comes alone.
-    let is_sliced = !constraint.projections.is_empty() && !has_functions;
-    let query = constraint.to_string();
-    let dds = fetch_dds(server, &query)?;
-    let full = if is_sliced { fetch_dds(server, "")? } else { dds.clone() };
-    let das = fetch_das(server)?;
-    let nodes = if is_sliced { matched(&dds, &full)? } else { Matched::same(&dds) };
-    let slices =
-        if is_sliced { Slices::of(&full, &constraint.projections)? } else { Slices::default() };
-    let attachments = match &das {
-        Some(das) => attach(das, &dds, &full)?,
-        None => Attachments::default(),
-    };
-    let whole = match (server.heeds_constraints(), has_functions) {
-        (false, _) => Some(String::new()),
-        (true, true) => Some(query),
-        (true, false) => None,
-    };
-    let (variables, sequences) = variables(&dds, &nodes);
-    let takes_no_steps = AtomicBool::new(false);
-    let mut dataset =
-        Dap2 { model: Model::default(), sources: Vec::new(), conditions, whole, takes_no_steps };
-    let sequence_slices = |id: &usize| slices.slice(nodes.full.get(id).copied().unwrap_or(0), 0);
-    let mut records = HashMap::new();
-    if asked.setting("noseqdims").is_some() {
-        records.extend(sequences.iter().map(|id| (*id, 1)));
-    } else if dataset.whole.is_some() && !sequences.is_empty() {
-        records = dataset.count_all(server, &dds, &sequences)?;
-    } else {
-        for id in &sequences {
-            let most = limit(asked, &dds, *id);
-            let n = dataset.count_one(server, &dds, *id, sequence_slices(id), most)?;
-            records.insert(*id, n);
-        }
-    }
-    for (id, n) in &mut records {
-        if let Some(most) = limit(asked, &dds, *id) {
-            *n = most.min(*n);
-        }
-    }
-    let mapping = Mapping {
-        dds: &dds,
-        matched: &nodes,
-        slices: &slices,
-        attachments: &attachments,
-        asked,
-        records: &records,
-    };
-    (dataset.model, dataset.sources) = mapping.model(&variables)?;
-    shown(&mut dataset.model, asked, &dds, das.as_ref(), &records);
-    Ok(dataset)
-}
-
-/// Attributes that the user asks to see (`show=translate+dds`), as the reference has them.
-fn shown(
-    model: &mut Model,
-    asked: &Asked,
-    dds: &Dds,
-    das: Option<&Set>,
-    records: &HashMap<usize, u64>,
-) {
-    use crate::model::Att;
-    use zonda_format::OwnedValues;
-    const NC_CHAR: i32 = 2;
-    let shows = |what: &str| {
-        let all = asked.settings.iter().filter(|(name, _)| name == "show");
-        all.into_iter().any(|(_, value)| value.split(['+', ',', ':', ';']).any(|one| one == what))
-    };
-    let line = |text: String| text.replace(['\n', '\r', '\t'], " ").into_bytes();
-    let mut texts: Vec<(&str, Vec<u8>)> = Vec::new();
-    if shows("seqdims") {
-        let mut ids: Vec<usize> = records.keys().copied().collect();
-        ids.sort_unstable();
-        let names: Vec<&str> = ids.iter().map(|id| dds.node(*id).name.as_str()).collect();
-        texts.push(("_sequence_dimensions", names.join(", ").into_bytes()));
-    }
-    if shows("translate") {
-        texts.push(("_translate", b"netcdf-3".to_vec()));
-    }
-    if shows("dds") {
-        texts.push(("_dds", line(dds.encode())));
-    }
-    if let Some(das) = das.filter(|_| shows("das")) {
-        texts.push(("_das", line(String::from_utf8_lossy(&das.encode()).into_owned())));
-    }
-    let atts = model.groups.first_mut().map(|group| &mut group.atts);
-    if let Some(atts) = atts {
-        texts.retain(|(_, text)| !text.is_empty());
-        atts.extend(texts.into_iter().map(|(name, text)| Att {
-            name: name.into(),
-            nc_type: NC_CHAR,
-            len: text.len(),
-            values: OwnedValues::plain(text),
-        }));
-    }
-}
-
-fn ask(
-    server: &dyn Server,
-    document: Document,
-    extension: &'static str,
-    query: &str,
-) -> Result<Box<dyn Read + Send>, DapError> {
-    let request = Request { extension, query: escape(query) };
-    server.ask(&request).map_err(|error| DapError::Storage { document, error })
-}
-
-/// All bytes of a document.
-fn whole_document(document: Document, body: Box<dyn Read + Send>) -> Result<Vec<u8>, DapError> {
-    let mut bytes = Vec::new();
-    let most = (MAX_DOCUMENT_BYTES as u64).saturating_add(1);
-    body.take(most).read_to_end(&mut bytes).map_err(|error| DapError::of_io(document, &error))?;
-    Ok(bytes)
-}
-
-fn fetch_dds(server: &dyn Server, query: &str) -> Result<Dds, DapError> {
-    let body = match ask(server, Document::Dds, ".dds", query) {
-        // Of saved responses the one with values may be the only one.
-        Err(error) if !server.heeds_constraints() => {
-            let Ok(mut body) = ask(server, Document::Dods, ".dods", query) else {
-                return Err(error);
-            };
-            return Ok(Body::open(&mut body)?.dds().clone());
-        }
-        body => body?,
-    };
-    Dds::decode(&whole_document(Document::Dds, body)?)
-}
-
-/// The DAS; `None` where there is none.
-fn fetch_das(server: &dyn Server) -> Result<Option<Set>, DapError> {
-    /// `ENOENT`.
-    const NOT_FOUND: i32 = 2;
-    let body = match ask(server, Document::Das, ".das", "") {
-        Err(DapError::Storage { error, .. }) if error.raw_os_error() == NOT_FOUND => {
-            return Ok(None);
-        }
-        body => body?,
-    };
-    match Set::decode(&whole_document(Document::Das, body)?) {
-        // The server has the dataset, but no attributes of it.
-        Err(DapError::Server { .. }) => Ok(None),
-        das => das.map(Some),
-    }
-}
-
-/// Counts records, and takes nothing.
-#[derive(Default)]
-struct Count {
-    records: HashMap<usize, u64>,
-}
-
-impl Visitor for Count {
-    fn wants(&self, _node: usize) -> Option<usize> {
-        None
-    }
-
-    fn count(&mut self, _node: usize, _count: u64) -> Result<(), DapError> {
-        Ok(())
-    }
-
-    fn numbers(&mut self, _node: usize, _elements: &[u8]) -> Result<(), DapError> {
-        Ok(())
-    }
-
-    fn text(&mut self, _node: usize, _text: &[u8]) -> Result<(), DapError> {
-        Ok(())
-    }
-
-    fn record(&mut self, node: usize) -> Result<(), DapError> {
-        let records = self.records.entry(node).or_insert(0);
-        *records = records.saturating_add(1);
-        Ok(())
-    }
-
-    fn end(&mut self, node: usize) -> Result<(), DapError> {
-        self.records.entry(node).or_insert(0);
-        Ok(())
-    }
-}
-
-/// The field of a sequence that takes the fewest bytes, as the reference chooses it: numbers before texts, scalars before arrays.
-fn shortest_field(dds: &Dds, sequence: usize) -> usize {
-    let mut at = sequence;
-    loop {
-        let fields = &dds.node(at).children;
-        let cost = |id: &usize| match dds.node(*id).kind {
-            Kind::Atomic(atomic) => Some((atomic.is_text(), !dds.node(*id).dims.is_empty())),
-            _ => None,
-        };
-        let best =
-            fields.iter().filter_map(|id| Some((cost(id)?, *id))).min_by_key(|(cost, _)| *cost);
-        if let Some((_, id)) = best {
-            return id;
-        }
-        let is_container =
-            |id: &&usize| matches!(dds.node(**id).kind, Kind::Structure | Kind::Grid);
-        match fields.iter().rfind(is_container) {
-            Some(id) => at = *id,
-            None => return at,
-        }
-    }
-}
-
 impl Dap2 {
-    /// Numbers of records of all sequences, from a response with everything.
-    fn count_all(
-        &self,
-        server: &dyn Server,
-        dds: &Dds,
-        sequences: &[usize],
-    ) -> Result<HashMap<usize, u64>, DapError> {
-        let query = self.whole.as_deref().unwrap_or_default();
-        let mut body = ask(server, Document::Dods, ".dods", query)?;
-        let body = Body::open(&mut body)?;
-        let theirs = body.dds().clone();
-        let mut count = Count::default();
-        body.values(&mut count)?;
-        let mut records = HashMap::new();
-        for id in sequences {
-            let path: Vec<&str> =
-                dds.path(*id).iter().map(|id| dds.node(*id).name.as_str()).collect();
-            let n = find(&theirs, &path).and_then(|id| count.records.get(&id));
-            records.insert(*id, *n.ok_or_else(|| lacks(&path))?);
-        }
-        Ok(records)
-    }
-
-    /// The number of records of one sequence.
-    fn count_one(
-        &self,
-        server: &dyn Server,
-        dds: &Dds,
-        id: usize,
-        slice: Option<Slice>,
-        most: Option<u64>,
-    ) -> Result<u64, DapError> {
-        let slice = slice.or_else(|| {
-            most.map(|most| Slice { first: 0, stride: 1, last: most.saturating_sub(1) })
-        });
-        let segment = |node: usize| Segment {
-            name: dds.node(node).name.clone(),
-            slices: if node == id {
-                slice.into_iter().collect()
-            } else {
-                dds.node(node).dims.iter().map(|_| Slice { first: 0, stride: 1, last: 0 }).collect()
-            },
-        };
-        let path: Vec<Segment> =
-            dds.path(shortest_field(dds, id)).into_iter().map(segment).collect();
-        let names: Vec<String> =
-            dds.path(id).into_iter().map(|id| dds.node(id).name.clone()).collect();
-        let query = format!("{}{}", Projection::Path(path), self.conditions);
-        let mut body = ask(server, Document::Dods, ".dods", &query)?;
-        let body = Body::open(&mut body)?;
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let theirs = find(body.dds(), &names).ok_or_else(|| lacks(&names))?;
-        let mut count = Count::default();
-        body.values(&mut count)?;
-        Ok(count.records.get(&theirs).copied().unwrap_or(0))
+    /// A dataset that was opened.
+    pub(super) fn new(
+        model: Model,
+        sources: Vec<Source>,
+        conditions: String,
+        whole: Option<String>,
+    ) -> Dap2 {
+        Dap2 { model, sources, conditions, whole, takes_no_steps: AtomicBool::new(false) }
     }
 
     fn source(&self, part: &Part<'_>) -> Result<&Source, DapError> {
@@ -320,12 +49,13 @@ impl Dap2 {
     }
 }
 
-fn lacks(path: &[&str]) -> DapError {
+/// The error for a response without a variable that was asked for.
+pub(super) fn lacks(path: &[&str]) -> DapError {
     DapError::malformed(Document::Dods, 0, format!("the response lacks {}", path.join(".")))
 }
 
 /// The node with these names, from the top.
-fn find(dds: &Dds, path: &[&str]) -> Option<usize> {
+pub(super) fn find(dds: &Dds, path: &[&str]) -> Option<usize> {
     path.iter().try_fold(0, |at, name| dds.child(at, name))
 }
 

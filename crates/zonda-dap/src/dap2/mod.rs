@@ -8,11 +8,16 @@ pub mod constraint;
 pub mod das;
 mod dataset;
 pub mod dds;
+pub mod encode;
 pub mod error;
+mod fetch;
 pub mod limits;
 mod mapping;
+mod open;
 mod project;
+mod records;
 mod select;
 mod xdr;
 
-pub use dataset::{Dap2, open};
+pub use dataset::Dap2;
+pub use open::open;

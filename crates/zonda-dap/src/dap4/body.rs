@@ -316,11 +316,11 @@ impl<R: Read> Values<R> {
 /// One element as it comes, to its form in memory, which is zeros.
 fn scatter(layout: &Layout, from: &[u8], to: &mut [u8], swaps: bool) {
     let Kind::Structure(fields) = &layout.kind else {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = *from;
-        }
-        if swaps {
-            swap(to, layout.size);
+        match layout.size {
+            1 => number::<1>(from, to, false),
+            2 => number::<2>(from, to, swaps),
+            4 => number::<4>(from, to, swaps),
+            _ => number::<8>(from, to, swaps),
         }
         return;
     };
@@ -334,6 +334,16 @@ fn scatter(layout: &Layout, from: &[u8], to: &mut [u8], swaps: bool) {
         let elements = now.chunks_exact(wire.max(1)).zip(all.chunks_exact_mut(size.max(1)));
         for (from, to) in elements {
             scatter(&field.layout, from, to, swaps);
+        }
+    }
+}
+
+/// One number.
+fn number<const N: usize>(from: &[u8], to: &mut [u8], swaps: bool) {
+    if let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) {
+        *to = *from;
+        if swaps {
+            to.reverse();
         }
     }
 }
@@ -356,8 +366,8 @@ fn push(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), DapError> {
 /// Adds so many zeros.
 fn pad(to: &mut Vec<u8>, len: usize) -> Result<(), DapError> {
     grow(to, len)?;
-    to.resize(to.len().saturating_add(len), 0);
-    Ok(())
+    let all = to.len().saturating_add(len);
+    memory::lengthen(to, all, 0).map_err(|_| no_memory(len))
 }
 
 /// Turns numbers of `size` bytes around.

@@ -141,8 +141,8 @@ impl<R: Read> Chunks<R> {
                 0
             } else {
                 let len = here.len().min(rest.len());
-                for (to, from) in rest.iter_mut().zip(here) {
-                    *to = *from;
+                if let (Some(to), Some(from)) = (rest.get_mut(..len), here.get(..len)) {
+                    to.copy_from_slice(from);
                 }
                 self.taken = self.taken.saturating_add(len);
                 len

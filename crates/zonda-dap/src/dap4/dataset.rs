@@ -237,5 +237,5 @@ impl Taker for To<'_> {
 }
 
 #[cfg(test)]
-#[path = "dataset_tests.rs"]
+#[path = "tests/dataset.rs"]
 mod tests;

@@ -147,5 +147,5 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "encode_tests.rs"]
+#[path = "tests/encode.rs"]
 mod tests;

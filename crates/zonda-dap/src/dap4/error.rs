@@ -31,7 +31,7 @@ pub(super) fn of_element(document: Document, node: Node<'_, '_>) -> DapError {
 pub(super) fn of_text(document: Document, bytes: &[u8]) -> DapError {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(['\0', ' ', '\n', '\r', '\t', '\u{feff}']);
-    if (text.starts_with("<?xml") || text.starts_with("<Error"))
+    if text.starts_with('<')
         && let Ok(xml) = xml::parse(text)
         && xml.root_element().tag_name().name() == "Error"
     {
@@ -51,9 +51,7 @@ pub(super) fn write(http_code: u16, message: &str) -> String {
 
 /// What a text that is no document of DAP4 says: a page in HTML, an error of DAP2, anything.
 pub(super) fn other(document: Document, text: &str) -> DapError {
-    let begin = text.get(..text.len().min(2000)).unwrap_or(text).to_ascii_lowercase();
-    let is_page = begin.starts_with("<!doctype html") || begin.contains("<html");
-    let message = if is_page {
+    let message = if is_page(text) {
         format!("it sent a page in HTML: {}", shown(&without_tags(text)))
     } else if text.trim().is_empty() {
         "it sent nothing".into()
@@ -61,6 +59,12 @@ pub(super) fn other(document: Document, text: &str) -> DapError {
         format!("it sent something else: {}", shown(text))
     };
     DapError::Server { document, number: None, message }
+}
+
+/// Whether a text is in HTML, with or without a declaration of XML.
+pub(super) fn is_page(text: &str) -> bool {
+    let begin = text.get(..text.len().min(2000)).unwrap_or(text).to_ascii_lowercase();
+    begin.starts_with("<!doctype html") || begin.contains("<html")
 }
 
 /// In one line, and not all of it where it is long.
@@ -118,6 +122,8 @@ mod tests {
     fn errors_of_servers() {
         let text = b"<?xml version=\"1.0\"?>\n<dap:Error xmlns:dap=\"http://xml.opendap.org/ns/DAP/4.0#\" httpcode=\"404\"><dap:Message>no\n such &lt;file&gt;</dap:Message><dap:Context>here</dap:Context></dap:Error>";
         assert_eq!(said(text), (Some(404), "no such <file>; here".into()));
+        let text = b"<d:Error xmlns:d='u' httpcode='500'><d:Message>no</d:Message></d:Error>";
+        assert_eq!(said(text), (Some(500), "no".into()));
         assert_eq!(said(b"<Error/>").1, "an error without a message");
         assert_eq!(said(b"").1, "it sent nothing");
         let page = b"<!DOCTYPE html><html><style>b {}</style><h1>Log in</h1>please</html>";

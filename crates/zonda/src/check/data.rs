@@ -68,6 +68,7 @@ impl VarPlace {
         })??;
         let chunks = file.chunk_shape(var)?;
         let is_run = file.capabilities().storage
+            && !file.is_dap()
             && matches!(file.var_info(var)?.storage, StorageKind::Contiguous);
         Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
     }

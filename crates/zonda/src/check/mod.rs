@@ -151,6 +151,14 @@ pub fn check_with(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Checked> {
     let mut notes = Notes::default();
+    if let Some(file) = without_bytes(path)? {
+        let mut checked = Checked { format: Some(file.format()), ..Checked::default() };
+        let watched = (progress, lead);
+        data::read_all(&file, &BTreeSet::new(), &mut checked, &mut notes, watched)
+            .map_err(|error| error.at(path))?;
+        file.close()?;
+        return Ok(finished(checked, notes));
+    }
     let file_bytes = match crate::format::on_path(path) {
         Some(_) => bytes_in(path),
         None => look(path, &mut notes).map_err(|error| error.at(path))?,
@@ -181,6 +189,19 @@ pub fn check_with(
         }
     }
     Ok(finished(checked, notes))
+}
+
+/// Opens a dataset of a server that has no bytes of its own: one of OPeNDAP. `None` for a file, wherever it is.
+fn without_bytes(path: &Path) -> Result<Option<Dataset>> {
+    if !(crate::is_url(path) || crate::names_dap(path)) {
+        return Ok(None);
+    }
+    match Dataset::open(path, &OpenOptions::default()) {
+        Ok(file) => Ok(Some(file).filter(Dataset::is_dap)),
+        Err(error) if crate::names_dap(path) => Err(error.at(path)),
+        // What is wrong with a file is told below.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Opens a file to be checked.

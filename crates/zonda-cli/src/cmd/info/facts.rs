@@ -9,7 +9,7 @@ use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{Answer, Dataset, Detected, Format, Meta, OpenOptions, VarId};
 
-use super::hdf5;
+use super::{dap, hdf5};
 use crate::failure::CommandFailure;
 use crate::input;
 
@@ -254,6 +254,9 @@ impl FactSource<'_> {
 }
 
 fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFacts> {
+    if let Some(version) = dap::version(file) {
+        return dap::describe(file, version, blank);
+    }
     let file_bytes = file.storage().map(|storage| storage.len()).transpose()?;
     if file.is_hdf5() {
         return hdf5::describe(file, FileFacts { file_bytes, ..blank });

@@ -151,7 +151,11 @@ pub(super) fn describe(file: &Dataset, blank: FileFacts) -> zonda::Result<FileFa
     Ok(facts)
 }
 
-fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut FileFacts) -> zonda::Result<()> {
+pub(super) fn add_group(
+    file: &Dataset,
+    meta: &Meta<'_>,
+    facts: &mut FileFacts,
+) -> zonda::Result<()> {
     let group = meta.group_id();
     let path = text(&meta.group_path());
     let within = |name: &[u8]| match group {

@@ -1,5 +1,6 @@
 //! `zonda info`: what a file is, where things lie in it, and through which layers it is read.
 
+mod dap;
 mod facts;
 mod hdf5;
 mod runtime;
@@ -107,6 +108,9 @@ fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
     }
     if !stack.is_empty() {
         line("layers", stack.clone())?;
+    }
+    if let Some(groups) = facts.groups.as_ref().filter(|groups| !groups.is_empty()) {
+        line("groups", groups.join(", "))?;
     }
     let dims: Vec<String> =
         facts.dimensions.iter().map(|dim| format!("{}={}", dim.name, dim.len)).collect();

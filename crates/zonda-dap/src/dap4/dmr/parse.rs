@@ -22,7 +22,7 @@ impl Dmr {
     pub fn parse(bytes: &[u8]) -> Result<Dmr> {
         let text = xml::text(bytes)?;
         let text = text.trim_start();
-        if !looks_like_dmr(text) {
+        if !text.starts_with('<') || error::is_page(text) {
             return Err(error::other(Document::Dmr, text));
         }
         let document = xml::parse(text)?;
@@ -30,7 +30,6 @@ impl Dmr {
         match root.tag_name().name() {
             "Dataset" => {}
             "Error" => return Err(error::of_element(Document::Dmr, root)),
-            "html" | "HTML" => return Err(error::other(Document::Dmr, text)),
             name => return wrong(root, format!("the root is <{name}>, not <Dataset>")),
         }
         let attribute = |name| root.attribute(name).unwrap_or_default().to_owned();
@@ -44,10 +43,6 @@ impl Dmr {
         relative::resolve(&mut dmr);
         Ok(dmr)
     }
-}
-
-fn looks_like_dmr(text: &str) -> bool {
-    text.starts_with("<?xml") || text.starts_with("<Dataset") || text.starts_with("<Error")
 }
 
 fn at(node: Node<'_, '_>) -> At {

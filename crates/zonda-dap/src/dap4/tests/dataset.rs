@@ -1,7 +1,7 @@
 //! What is asked of servers, and what their answers are taken for.
 
 use std::io::Cursor;
-use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 
 use zonda_format::FormatError;
 use zonda_model::NcError;
@@ -15,13 +15,14 @@ struct Answers {
     answers: HashMap<&'static str, Vec<u8>>,
     refuses: Option<RemoteFailure>,
     is_saved: bool,
-    asked: Mutex<Vec<String>>,
+    asked: Option<Sender<String>>,
 }
 
 impl Server for Answers {
     fn ask(&self, request: &Request) -> Result<Box<dyn Read + Send>, StorageError> {
         let Request { extension, query } = request;
-        self.asked.lock().unwrap().push(format!("{extension}?{query}"));
+        let asked = self.asked.iter().try_for_each(|to| to.send(format!("{extension}?{query}")));
+        asked.unwrap();
         if let Some(bytes) = self.answers.get(extension) {
             return Ok(Box::new(Cursor::new(bytes.clone())));
         }
@@ -43,11 +44,10 @@ const DMR: &str = "<Dataset name='d'><Dimension name='x' size='100'/><Int32 name
      <Group name='g'><Float32 name='w'><Dim name='/x'/><Dim size='7'/></Float32><Int8 name='scalar'/></Group></Dataset>";
 
 fn try_open(answers: Answers, asked: &Asked) -> (Result<Dap4, DapError>, Vec<String>) {
-    let answers = Arc::new(answers);
-    let server: Arc<dyn Server> = answers.clone();
+    let (to, from) = channel();
+    let server: Arc<dyn Server> = Arc::new(Answers { asked: Some(to), ..answers });
     let opened = open(&server, asked);
-    let asked = answers.asked.lock().unwrap().clone();
-    (opened, asked)
+    (opened, from.try_iter().collect())
 }
 
 fn with(answers: &[(&'static str, &[u8])]) -> Answers {
@@ -199,7 +199,7 @@ fn a_body_of_something_else() {
     let none = read(none, &[]).unwrap_err().to_string();
     assert!(none.contains("/v was asked for and does not come"), "{none}");
     let page = read(b"<!DOCTYPE html><html>Log in</html>", &[]).unwrap_err();
-    assert_eq!(page.nc_error(), NcError::DapSvc);
+    assert_eq!(page.nc_error(), NcError::DataDds);
     let early = read(&body(2, "", 8, &[0; 7]), &[]).unwrap_err();
     assert_eq!(early.nc_error(), NcError::DataDds);
 }
