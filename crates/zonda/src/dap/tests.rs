@@ -315,7 +315,7 @@ fn variables_read_in_their_order_come_ahead_and_never_more_than_were_read() {
 fn a_limit_is_kept() {
     let shapes: [&[u64]; 8] = [&[10_000]; 8];
     let fetched = |limit| {
-        let (fake, dataset) = Fake::new(&shapes).open(&[("limit", limit)]);
+        let (fake, dataset) = Fake::new(&shapes).open(&[("cachelimit", limit)]);
         for _ in 0..2 {
             (0..8).for_each(|var| all(&dataset, var, 10_000).unwrap());
         }
@@ -403,7 +403,7 @@ fn threads_get_what_they_ask_for() {
     let shapes: Vec<&[u64]> = shapes.iter().map(|shape| &shape[..]).collect();
     let mut fake = Fake::new(&shapes);
     fake.pause = Duration::from_millis(1);
-    let (_, dataset) = fake.open(&[("limit", "100000")]);
+    let (_, dataset) = fake.open(&[("cachelimit", "100000")]);
     std::thread::scope(|scope| {
         for seed in 0..8usize {
             let dataset = &dataset;
