@@ -63,7 +63,10 @@ impl Goal<'_> {
     /// The variable that came, where it is to be kept.
     pub(super) fn into_whole(self) -> Option<Whole> {
         match self {
-            Goal::Keep(bytes, _) => Some(Whole::Plain(bytes)),
+            Goal::Keep(mut bytes, _) => {
+                bytes.shrink_to_fit();
+                Some(Whole::Plain(bytes))
+            }
             Goal::KeepOwned(pieces, ..) => Some(Whole::Owned(pieces)),
             Goal::Memory { .. } | Goal::Nothing => None,
         }
