@@ -7,18 +7,13 @@
 use std::collections::HashMap;
 
 use zonda_format::OwnedValues;
-use zonda_model::MAX_NAME_BYTES;
 
 use crate::dap2::das::{Attribute, Entry, Set};
 use crate::dap2::dds::{Atomic, Dds, Kind};
+use crate::dap2::limits::{MAX_ATTACHED, MAX_FULL_NAME_BYTES};
 use crate::error::{DapError, Document};
 use crate::model::Att;
 use crate::text::hex;
-
-/// Attributes that variables have, in all: a set can belong to many.
-const MAX_ATTACHED: usize = 1 << 20;
-/// Bytes of names with dots between them: far more than netCDF takes.
-const MAX_FULL_NAME_BYTES: usize = 4 * MAX_NAME_BYTES;
 
 const NC_BYTE: i32 = 1;
 const NC_CHAR: i32 = 2;

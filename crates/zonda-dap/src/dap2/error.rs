@@ -1,11 +1,9 @@
 //! The error document of DAP2 (`Error { code = 404; message = "..."; };`), and pages in HTML, which servers and proxies send in place of any
 //! document.
 
+use crate::dap2::limits::MAX_MESSAGE_BYTES;
 use crate::error::{DapError, Document};
 use crate::text::{Lexer, What, shown};
-
-/// Characters of a message that are kept.
-const MAX_MESSAGE_BYTES: usize = 1000;
 
 /// What a server says went wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

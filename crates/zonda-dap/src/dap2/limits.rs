@@ -20,3 +20,9 @@ pub const MAX_CONSTRAINT_WORDS: usize = 1 << 16;
 pub const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a body in which the message of a server is looked for where the body breaks off.
 pub const ERROR_BYTES: usize = 64 << 10;
+/// Attributes that variables have, in all: a set of attributes can belong to many.
+pub const MAX_ATTACHED: usize = 1 << 20;
+/// Bytes of names with dots between them: far more than netCDF takes.
+pub const MAX_FULL_NAME_BYTES: usize = 1024;
+/// Bytes of a message of the server that are shown.
+pub const MAX_MESSAGE_BYTES: usize = 1000;
