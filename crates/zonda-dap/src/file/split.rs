@@ -22,7 +22,8 @@ pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Sel
     let n = whole.count.get(axis).copied().unwrap_or(1);
     let part = n_bytes.div_ceil(parallel.max(1) as u64).clamp(LEAST_PART_BYTES, MOST_PART_BYTES);
     let n_parts = n_bytes.div_ceil(part).clamp(1, n);
-    let (each, more) = (n / n_parts.max(1), n % n_parts.max(1));
+    let each = n.checked_div(n_parts).unwrap_or(n);
+    let more = n.checked_rem(n_parts).unwrap_or(0);
     let (mut parts, mut at) = (Vec::new(), 0u64);
     for i in 0..n_parts {
         let count = each.saturating_add(u64::from(i < more));
