@@ -240,8 +240,7 @@ impl Mapping<'_> {
             name == "DODS.Unlimited_Dimension" || name == "DODS_EXTRA.Unlimited_Dimension"
         };
         let value = all.find(|attached| named(&attached.name))?.attribute.values.first()?;
-        // Where there are sequences, none is: the reference knows no answer then.
-        self.records.is_empty().then(|| String::from_utf8_lossy(value).into_owned())
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     /// What a special attribute (`DODS.strlen`, `DODS.dimName`) of a variable says.
@@ -339,6 +338,8 @@ struct Dims {
     lengths: HashMap<String, u64>,
     /// The name in the DDS of the first dimension without elements, which becomes one that can grow: in the classic model one can.
     empty: Option<Option<String>>,
+    /// That one is of a sequence, whose variables have it.
+    has_empty_sequence: bool,
 }
 
 impl Dims {
@@ -347,7 +348,9 @@ impl Dims {
         if self.empty.is_none() {
             self.empty = Some(dim.name.clone());
         }
-        dim.is_sequence && self.empty.as_ref() == Some(&dim.name)
+        let has_form = dim.is_sequence && self.empty.as_ref() == Some(&dim.name);
+        self.has_empty_sequence |= has_form;
+        has_form
     }
 
     /// Numbers of the dimensions of a variable, its full name being `of`.
@@ -383,7 +386,7 @@ impl Dims {
             // Only a first dimension can grow.
             let is_first =
                 model.vars.iter().all(|var| var.dims.iter().skip(1).all(|dim| *dim != at));
-            is_first.then_some(at)
+            (is_first && !self.has_empty_sequence).then_some(at)
         });
         let name = |at: &usize| self.all.get(*at).map(|(name, ..)| name.clone());
         order.sort_by_key(|at| (Some(*at) != unlimited, name(at)));

@@ -92,7 +92,8 @@ impl Sink for Taker<'_> {
                 let n = elements.len().checked_div(*elem).unwrap_or(0);
                 let size = decoder.as_ref().map_or(*elem, Decoder::mem_size);
                 let room = n.checked_mul(size).filter(|&bytes| bytes <= out.len());
-                let Some(room) = room.filter(|_| elements.len().is_multiple_of((*elem).max(1))) else {
+                let Some(room) = room.filter(|_| elements.len().is_multiple_of((*elem).max(1)))
+                else {
                     return Err(self.too_many());
                 };
                 let (to, rest) = std::mem::take(out).split_at_mut(room);
