@@ -93,10 +93,11 @@ class File:
              variables: list[str] = ..., exclude: list[str] = ...,
              chunks: list[tuple[str | None, list[tuple[str, int]]]] = ..., contiguous: list[str] = ...,
              filters: list[tuple[list[str], list[tuple[str | int, list[int]]]]] = ..., fix_unlimited: bool = False,
-             memory: int | None = None, replace: bool = False,
+             memory: int | None = None, replace: bool = False, resume: bool = False,
              progress: Callable[[str, int, int], Any] | None = None) -> tuple[list[tuple[str, int, str]], list[str]]:
         """Copies it into another file. `progress` gets a variable, bytes done and bytes in all, and ends the copy by
-        raising. Of each variable the path, the bytes and how it went ("stored", "values", "spilled", "nothing"); notes."""
+        raising. Of each variable the path, the bytes and how it went ("stored", "values", "spilled", "nothing",
+        "before"); notes."""
 
     # ---- groups and dimensions ---------------------------------------------------------------------
     def group(self, group: int) -> GroupInfo: ...
