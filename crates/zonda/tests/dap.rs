@@ -83,7 +83,7 @@ fn file() -> Vec<u8> {
     let var = dataset.def_var(b"x", ExtType::Int.nc_type(), &[dim.0]).unwrap();
     dataset.enddef(Reserve::Default).unwrap();
     let slab = Hyperslab { start: &[0], count: &[3], stride: None };
-    dataset.put(var, &slab, None, &[11i32, 12, 13].map(i32::to_ne_bytes).concat()).unwrap();
+    let _ = dataset.put(var, &slab, None, &[11i32, 12, 13].map(i32::to_ne_bytes).concat()).unwrap();
     dataset.close().unwrap();
     std::fs::read(&path).unwrap()
 }
@@ -213,7 +213,7 @@ fn saved_responses_are_opened_by_file_urls() {
         assert_eq!(values(&dataset).unwrap(), [11, 12, 13]);
         let slab = Hyperslab { start: &[0], count: &[2], stride: Some(&[2]) };
         let mut bytes = [0; 8];
-        dataset.get(VarId(0), &slab, None, &mut bytes).unwrap();
+        let _ = dataset.get(VarId(0), &slab, None, &mut bytes).unwrap();
         assert_eq!(bytes[..], [11i32, 13].map(i32::to_ne_bytes).concat());
     }
     assert_eq!(open(&format!("{url}?x[0:1]")).unwrap_err().code(), NcError::DapConstraint);

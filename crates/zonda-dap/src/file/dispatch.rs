@@ -8,7 +8,7 @@ use zonda_format::{
     Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, Error, Result, StoreVars,
     Transfer, VarRef,
 };
-use zonda_model::NcError;
+use zonda_model::{ExtType, MemType, NcError};
 use zonda_storage::Storage;
 
 use super::DapFile;
@@ -17,6 +17,16 @@ use super::DapFile;
 const DAP2: &Capabilities =
     &Capabilities { formatx: 5, shared_puts: false, ..Capabilities::CLASSIC };
 const DAP4: &Capabilities = &Capabilities { formatx: 6, ..Capabilities::NETCDF4 };
+
+impl DapFile {
+    /// Whether it is text that is asked of bytes of DAP2, which the reference gives as they are.
+    fn gives_text(&self, access: &Access<'_>) -> bool {
+        let of = || self.place_of.get(&access.var).and_then(|var| self.of(*var).ok());
+        access.mem == Some(MemType::Text)
+            && !self.protocol.model().is_netcdf4
+            && of().is_some_and(|of| of.form.ext == Some(ExtType::Byte))
+    }
+}
 
 impl Dispatch for DapFile {
     fn capabilities(&self) -> &'static Capabilities {
@@ -41,7 +51,13 @@ impl Dispatch for DapFile {
     }
 
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        self.copy.file.check_get(get)
+        if !self.gives_text(get.of()) {
+            return self.copy.file.check_get(get);
+        }
+        let mut numbers = Transfer::new(Access { mem: Some(MemType::I8), ..*get.of() });
+        let checked = self.copy.file.check_get(&mut numbers);
+        get.note(numbers.n_bytes, numbers.n_elems, numbers.mem, numbers.found);
+        checked
     }
 
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
