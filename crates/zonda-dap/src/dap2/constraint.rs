@@ -439,7 +439,10 @@ impl fmt::Display for Condition {
         match self {
             Condition::Function(function) => function.fmt(f),
             Condition::Compare { left, relation, right } => {
-                write!(f, "{left}{relation}")?;
+                let left = left.to_string();
+                // A name may end with what begins another relation.
+                let blank = if left.ends_with('!') && relation.starts_with('=') { " " } else { "" };
+                write!(f, "{left}{blank}{relation}")?;
                 match &right[..] {
                     [one] => one.fmt(f),
                     all => {
@@ -505,6 +508,7 @@ mod tests {
         }
         assert_eq!(again("? a [ 1 : 1 : 5 ] , b [2:2] & a = 1"), "a[1:5],b[2]&a=1");
         assert_eq!(again("é!a,b"), "é!a,b");
+        assert_eq!(again("&a! = o&b!!=1"), "&a! =o&b!!=1");
         assert!(Constraint::decode("&a>1").unwrap().projections.is_empty());
         assert!(Constraint::decode("").unwrap().is_empty());
     }
