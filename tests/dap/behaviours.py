@@ -313,7 +313,9 @@ DMR = ("dmr", "dmr.xml")
 OF = {"dds": (2, "dds", DDS), "das": (2, "das", DAS), "dods": (2, "dods", DATA), "dmr": (4, DMR, DDS), "dap": (4, "dap", DATA)}
 BREAKS = []
 for version, where, code in OF.values():
-    BREAKS += [row(version, where, act, (code, *NET)) for act in (half, half_of_what_was_declared, nothing, page, garbage, zipped, to_a_file, to_itself)]
+    BREAKS += [row(version, where, act, (code, *NET)) for act in (half, half_of_what_was_declared, garbage, zipped, to_a_file, to_itself)]
+    # That something else came is the document's code, or that of a server with an error of its own.
+    BREAKS += [row(version, where, act, (code, SERVICE, *NET)) for act in (nothing, page)]
     BREAKS += [row(version, where, act, (SERVICE, code), message=MESSAGE) for act in (error_document, error_with_its_status)]
     BREAKS += [row(version, where, error_page, (SERVICE, code, *NET)), row(version, where, dripping, (code, *NET)), row(version, where, silence, (code, *NET))]
 for version, where, code in (OF["dds"], OF["das"], OF["dmr"]):
