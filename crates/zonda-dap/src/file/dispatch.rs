@@ -19,12 +19,18 @@ const DAP2: &Capabilities =
 const DAP4: &Capabilities = &Capabilities { formatx: 6, ..Capabilities::NETCDF4 };
 
 impl DapFile {
-    /// Whether it is text that is asked of bytes of DAP2, which the reference gives as they are.
-    fn gives_text(&self, access: &Access<'_>) -> bool {
-        let of = || self.place_of.get(&access.var).and_then(|var| self.of(*var).ok());
-        access.mem == Some(MemType::Text)
-            && !self.protocol.model().is_netcdf4
-            && of().is_some_and(|of| of.form.ext == Some(ExtType::Byte))
+    /// The type in memory whose elements have the same bits, where bytes of DAP2 are asked for as text or text as bytes: the reference allows that, there
+    /// alone. `None` for all other gets.
+    fn byte_for_byte(&self, access: &Access<'_>) -> Option<MemType> {
+        if self.protocol.model().is_netcdf4 {
+            return None;
+        }
+        let own = self.copy.var(access.var).ok()?.ty()?;
+        match (own, access.mem?) {
+            (ExtType::Byte | ExtType::UByte, MemType::Text) => Some(own.natural_mem()),
+            (ExtType::Char, MemType::I8 | MemType::U8) => Some(MemType::Text),
+            _ => None,
+        }
     }
 }
 
@@ -51,13 +57,11 @@ impl Dispatch for DapFile {
     }
 
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        if !self.gives_text(get.of()) {
-            return self.copy.file.check_get(get);
-        }
-        let mut numbers = Transfer::new(Access { mem: Some(MemType::I8), ..*get.of() });
-        let checked = self.copy.file.check_get(&mut numbers);
-        get.note(numbers.n_bytes, numbers.n_elems, numbers.mem, numbers.found);
-        checked
+        let Some(mem) = self.byte_for_byte(get.of()) else { return self.copy.file.check_get(get) };
+        let mut same = Transfer::new(Access { mem: Some(mem), ..*get.of() });
+        self.copy.file.check_get(&mut same)?;
+        get.note(same.n_bytes, same.n_elems, same.mem, same.found);
+        Ok(())
     }
 
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {
