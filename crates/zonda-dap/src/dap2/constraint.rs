@@ -120,17 +120,12 @@ impl Constraint {
         parser.takes(b"?");
         if !matches!(parser.first(), None | Some(b'&')) {
             loop {
-                constraint.projections.push(match parser.value(1)? {
-                    Value::Path(path) => Projection::Path(path),
-                    Value::Function(function) => Projection::Function(function),
-                    Value::Number(name) if !name.contains('.') => {
-                        Projection::Path(parser.path(name)?)
-                    }
-                    Value::Number(word) | Value::Text(word) => {
-                        return Err(
-                            parser.error(format!("{} is no variable", shown(word.as_bytes())))
-                        );
-                    }
+                // Nothing here is a number: names may begin with digits, and be numbers.
+                let name = parser.word()?;
+                constraint.projections.push(if parser.takes(b"(") {
+                    Projection::Function(parser.function(name, 1)?)
+                } else {
+                    Projection::Path(parser.path(name)?)
                 });
                 if !parser.takes(b",") {
                     break;
@@ -506,7 +501,7 @@ mod tests {
             "seq.a,seq.b&seq.a>=3.5&seq.b!=\"x\\\"y\"&seq.c={1,2}&f(a,1,\"b\")&a=~\"^x\"",
             "geogrid(SST,10,-20.5,\"TIME<5\"),lat&x<y.z[1]",
             "1990-S1700101.HDF",
-            "123,4e",
+            "123,4e,55.555,-2.5",
         ] {
             assert_eq!(again(text), text);
         }
