@@ -78,7 +78,7 @@ class File:
     @property
     def format(self) -> Format: ...
     @property
-    def format_extended(self) -> str: ...        # "NETCDF3" | "HDF5" ... as netCDF4-python's disk_format
+    def format_extended(self) -> str: ...        # "NETCDF3" | "HDF5" | "DAP2" ... as netCDF4-python's disk_format
     @property
     def is_writable(self) -> bool: ...
     @property

@@ -439,9 +439,16 @@ impl fmt::Display for Condition {
         match self {
             Condition::Function(function) => function.fmt(f),
             Condition::Compare { left, relation, right } => {
-                write!(f, "{left}{relation}")?;
+                let left = left.to_string();
+                // A name may end with what begins another relation, or begin with what ends one.
+                let blank = if left.ends_with('!') && relation.starts_with('=') { " " } else { "" };
+                write!(f, "{left}{blank}{relation}")?;
                 match &right[..] {
-                    [one] => one.fmt(f),
+                    [one] => {
+                        let one = one.to_string();
+                        let blank = if *relation == "=" && one.starts_with('~') { " " } else { "" };
+                        write!(f, "{blank}{one}")
+                    }
                     all => {
                         f.write_str("{")?;
                         joined(f, all, ",")?;
@@ -505,6 +512,7 @@ mod tests {
         }
         assert_eq!(again("? a [ 1 : 1 : 5 ] , b [2:2] & a = 1"), "a[1:5],b[2]&a=1");
         assert_eq!(again("é!a,b"), "é!a,b");
+        assert_eq!(again("&a! = o&b!!=1&c= ~d"), "&a! =o&b!!=1&c= ~d");
         assert!(Constraint::decode("&a>1").unwrap().projections.is_empty());
         assert!(Constraint::decode("").unwrap().is_empty());
     }
