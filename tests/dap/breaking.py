@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 N, TIMEOUT, SECONDS, MIB = 1 << 18, 4, 40, 256
 # Codes, and what they are for: the connection, the server's own errors, DAS, DDS and DMR, data; what is too much of something.
 CURL, SERVICE, DAS, DDS, DATA = -67, -70, -71, -72, -73
-NET, LIMITS = (CURL, -68, -77, -78), (-61, -76, -53, -137, -62, -125)
+NET, LIMITS = (CURL, -68, -77, -78), (-61, -76, -53, -137, -62, -125, -101)
 KINDS = ("dmr.xml", "dds", "das", "dods", "dmr", "dap")
 
 
@@ -267,10 +267,12 @@ def cuts(bench, version, kind, how):
     dataset = dataset2(5) if version == 2 else dataset4(5)
     server = Cutting(dataset, kind, how)
     longest = len(server.right(kind, ""))
-    steps = list(range(0, longest, bench.options.by(13, 1, 1)))
+    # A broken connection is asked again, and waited for.
+    step = bench.options.by(61, 29, 1) if how == "broken" else bench.options.by(13, 1, 1)
+    steps = list(range(0, longest, step))
     try:
         url = "[dap%d]http://127.0.0.1:%d/%%d/broken" % (version, server.port)
-        done = bench.run([sys.executable, "-c", CUTTER, bench.libdir / rig.SONAME, url, json.dumps(steps), ""], bench.environment(bench.breaking_home), seconds=300)
+        done = bench.run([sys.executable, "-c", CUTTER, bench.libdir / rig.SONAME, url, json.dumps(steps), ""], bench.environment(bench.breaking_home), seconds=1200)
     finally:
         server.close()
     if done.returncode:
