@@ -4,11 +4,14 @@
  * --op variable  open, the whole of --var, close
  * --op all       open, the whole of each variable of the root group, close
  *
- * The clock runs from the open to the end of the close; what of it the open and the reading take is in "params". Memory for values is touched within it, as in a program that
- * learns how much it needs; for all peers alike. The digest is of what was read.
+ * The clock runs from the open to the end of the close; what of it the open and the calls of nc_get_var take is in "params". Memory for
+ * values is touched within it, as in a program that learns how much it needs; for all peers alike. The digest is of what was read.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "engine.h"
+
+/* Seconds within nc_get_var. */
+static double reading;
 
 static uint64_t attributes(int ncid, int varid, int natts, uint64_t digest)
 {
@@ -42,7 +45,9 @@ static uint64_t variable(int ncid, int varid, size_t *bytes, uint64_t digest)
         n *= len;
     }
     char *value = touched(n);
+    double began = now();
     NC(nc_get_var(ncid, varid, value));
+    reading += now() - began;
     digest = digest_bytes(digest, value, n);
     free(value);
     *bytes += n;
@@ -57,7 +62,7 @@ int main(int argc, char **argv)
     uint64_t digest = DIGEST_START;
     size_t bytes = 0;
     int ncid, varid, ndims, nvars, natts;
-    double began = now(), opened = 0, got = 0;
+    double began = now(), opened = 0;
     char parts[64];
     NC(nc_open(file, NC_NOWRITE, &ncid));
     NC(nc_inq(ncid, &ndims, &nvars, &natts, NULL));
@@ -84,9 +89,8 @@ int main(int argc, char **argv)
     } else {
         for (varid = 0; varid < nvars; varid++) digest = variable(ncid, varid, &bytes, digest);
     }
-    got = now();
     NC(nc_close(ncid));
-    snprintf(parts, sizeof parts, "{\"open\": %.9f, \"get\": %.9f}", opened - began, got - opened);
+    snprintf(parts, sizeof parts, "{\"open\": %.9f, \"get\": %.9f}", opened - began, reading);
     result(op, parts, now() - began, bytes, 1, &digest);
     return 0;
 }

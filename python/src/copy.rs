@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zonda::FilterSpec;
 use zonda::copy::{
-    ChunkRule, CopyMethod, CopyOptions, FilterRule, Pattern, Progress, copy_dataset,
+    ChunkRule, CopyMethod, CopyOptions, FilterRule, Pattern, Progress, Unfinished, copy_dataset,
 };
 
 use crate::file::{File, PathArg, format_of};
@@ -48,7 +48,7 @@ impl File {
     /// The path of each variable with its bytes and how it was copied, and notes.
     #[pyo3(signature = (target, *, format=None, group=None, variables=Vec::new(), exclude=Vec::new(),
         chunks=Vec::new(), contiguous=Vec::new(), filters=Vec::new(), fix_unlimited=false, memory=None,
-        replace=false, progress=None))]
+        replace=false, resume=false, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn copy(
         &self,
@@ -64,6 +64,7 @@ impl File {
         fix_unlimited: bool,
         memory: Option<u64>,
         replace: bool,
+        resume: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<CopyOutcome> {
         let chunks = chunks.into_iter().map(|(var, sizes)| ChunkRule {
@@ -80,6 +81,7 @@ impl File {
             filters: filters.into_iter().map(rule).collect::<PyResult<_>>()?,
             fix_unlimited,
             replace,
+            unfinished: if resume { Unfinished::Completed } else { Unfinished::Removed },
             ..CopyOptions::default()
         };
         if let Some(bytes) = memory {
@@ -98,6 +100,7 @@ impl File {
         let copied = copied?;
         let vars = copied.vars.into_iter().map(|var| {
             let way = match var.way {
+                CopyMethod::Before => "before",
                 CopyMethod::Stored => "stored",
                 CopyMethod::Values => "values",
                 CopyMethod::Spilled => "spilled",

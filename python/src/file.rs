@@ -491,7 +491,12 @@ impl File {
 
     #[getter]
     fn format_extended(&self) -> &'static str {
-        if self.dataset.is_hdf5() { "HDF5" } else { "NETCDF3" }
+        match self.dataset.capabilities().formatx {
+            5 => "DAP2",
+            6 => "DAP4",
+            _ if self.dataset.is_hdf5() => "HDF5",
+            _ => "NETCDF3",
+        }
     }
 
     #[getter]

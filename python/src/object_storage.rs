@@ -138,6 +138,7 @@ impl Source for ObjectReader {
                 url: Arc::from(&*self.name),
                 range: Some((at, len)),
                 kind: RemoteFailure::Broken,
+                status: None,
                 what: "its file system raised an exception".into(),
             }),
             Some(Err(_)) | None => {

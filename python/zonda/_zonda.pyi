@@ -78,7 +78,7 @@ class File:
     @property
     def format(self) -> Format: ...
     @property
-    def format_extended(self) -> str: ...        # "NETCDF3" | "HDF5" ... as netCDF4-python's disk_format
+    def format_extended(self) -> str: ...        # "NETCDF3" | "HDF5" | "DAP2" ... as netCDF4-python's disk_format
     @property
     def is_writable(self) -> bool: ...
     @property
@@ -93,10 +93,11 @@ class File:
              variables: list[str] = ..., exclude: list[str] = ...,
              chunks: list[tuple[str | None, list[tuple[str, int]]]] = ..., contiguous: list[str] = ...,
              filters: list[tuple[list[str], list[tuple[str | int, list[int]]]]] = ..., fix_unlimited: bool = False,
-             memory: int | None = None, replace: bool = False,
+             memory: int | None = None, replace: bool = False, resume: bool = False,
              progress: Callable[[str, int, int], Any] | None = None) -> tuple[list[tuple[str, int, str]], list[str]]:
         """Copies it into another file. `progress` gets a variable, bytes done and bytes in all, and ends the copy by
-        raising. Of each variable the path, the bytes and how it went ("stored", "values", "spilled", "nothing"); notes."""
+        raising. Of each variable the path, the bytes and how it went ("stored", "values", "spilled", "nothing",
+        "before"); notes."""
 
     # ---- groups and dimensions ---------------------------------------------------------------------
     def group(self, group: int) -> GroupInfo: ...

@@ -27,7 +27,7 @@ class Copied:
     ----------
     ways : dict of str
         By the path of each variable: ``"stored"`` (its chunks as they were), ``"values"`` (read and written),
-        ``"spilled"`` (by way of a file in between), ``"nothing"`` (there was no data).
+        ``"spilled"`` (by way of a file in between), ``"nothing"`` (there was no data), ``"before"`` (by an earlier copy).
     sizes : dict of int
         By path, the bytes of its values in memory.
     notes : list of str
@@ -53,6 +53,7 @@ def copy(
     fix_unlimited: bool = False,
     memory: int | None = None,
     replace: bool = False,
+    resume: bool = False,
     progress: bool | Callable[[str, int, int], object] = False,
 ) -> Copied:
     """Copies a file into another format, other chunks or other filters, as ``zonda copy`` does.
@@ -87,6 +88,9 @@ def copy(
         Bytes for data; 256 MiB by default.
     replace
         Replace a target that is there.
+    resume
+        A copy that breaks off leaves the variables that are complete in ``TARGET.zonda-part``, and this one goes on with those
+        that an earlier copy with ``resume`` of the same source has left.
     progress
         Show a bar, if tqdm is installed; or what is called with a variable, bytes done and bytes in all, and ends the
         copy by raising.
@@ -97,7 +101,7 @@ def copy(
         If the target is there.
     zonda.NetCDFError
         What the format of the target cannot hold, with names, before anything is written; what reading and writing meet.
-        Nothing is left of the target then, and one that was there stays as it was.
+        Nothing is left of the target then (but for `resume`), and one that was there stays as it was.
 
     Examples
     --------
@@ -128,6 +132,7 @@ def copy(
                 fix_unlimited=fix_unlimited,
                 memory=memory,
                 replace=replace,
+                resume=resume,
                 progress=tell,
             )
     finally:

@@ -100,6 +100,16 @@ _CLASSES: dict[int, type[NetCDFError]] = {
     -57: OutOfBounds,  # NC_EEDGE
     -58: OutOfBounds,  # NC_ESTRIDE
     -61: NoMemory,  # NC_ENOMEM
+    -66: FileError,  # NC_EDAP
+    -67: FileError,  # NC_ECURL
+    -70: FileError,  # NC_EDAPSVC
+    -71: FileError,  # NC_EDAS
+    -72: FileError,  # NC_EDDS
+    -73: FileError,  # NC_EDATADDS
+    -75: FileError,  # NC_EDAPCONSTRAINT
+    -77: FilePermission,  # NC_EACCESS
+    -78: FilePermission,  # NC_EAUTH
+    -90: FileMissing,  # NC_ENOTFOUND
     -101: FileError,  # NC_EHDFERR
     -125: NotFound,  # NC_ENOGRP
 }

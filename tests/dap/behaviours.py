@@ -310,23 +310,29 @@ def row(version, where, act, codes, only_open=False, message=""):
 
 
 DMR = ("dmr", "dmr.xml")
+# What DAP2 and the reference open without attributes.
+LENIENT = (page, error_document, error_with_its_status)
 OF = {"dds": (2, "dds", DDS), "das": (2, "das", DAS), "dods": (2, "dods", DATA), "dmr": (4, DMR, DDS), "dap": (4, "dap", DATA)}
 BREAKS = []
 for version, where, code in OF.values():
-    BREAKS += [row(version, where, act, (code, *NET)) for act in (half, half_of_what_was_declared, nothing, page, garbage, zipped, to_a_file, to_itself)]
-    BREAKS += [row(version, where, act, (SERVICE, code), message=MESSAGE) for act in (error_document, error_with_its_status)]
-    BREAKS += [row(version, where, error_page, (SERVICE, code, *NET)), row(version, where, dripping, (code, *NET)), row(version, where, silence, (code, *NET))]
+    # DAP4 calls a request that failed an error of the server, and what is no text at all data.
+    codes = (code, *NET) if version == 2 else (code, SERVICE, DATA, DDS, *NET)
+    BREAKS += [row(version, where, act, codes) for act in (half, half_of_what_was_declared, garbage, zipped, to_a_file, to_itself)]
+    # That something else came is the document's code, or that of a server with an error of its own.
+    BREAKS += [row(version, where, act, (code, SERVICE, *NET), where == "das" and act in LENIENT) for act in (nothing, page)]
+    BREAKS += [row(version, where, act, (SERVICE, code), where == "das", MESSAGE) for act in (error_document, error_with_its_status)]
+    BREAKS += [row(version, where, error_page, (SERVICE, code, *NET)), row(version, where, dripping, codes), row(version, where, silence, codes)]
 for version, where, code in (OF["dds"], OF["das"], OF["dmr"]):
     BREAKS += [row(version, where, act, (code, *LIMITS)) for act in (endless, one_endless_string, deep)]
 for version, where, code in (OF["dds"], OF["dmr"]):
     BREAKS += [row(version, where, long_name, (code, *LIMITS)), row(version, where, negative_dimension, (code,)), row(version, where, no_such_type, (code,)),
                row(version, where, huge_dimensions, (code, *LIMITS), only_open=True)]  # fmt: skip
-BREAKS += [row(2, "dds", a_thousand_dimensions, (DDS, *LIMITS)), row(2, "das", attribute_of_no_number, (DAS,))]
+BREAKS += [row(2, "dds", a_thousand_dimensions, (DDS, *LIMITS)), row(2, "das", attribute_of_no_number, (DAS,), only_open=True)]
 BREAKS += [row(4, DMR, act, (DDS, *LIMITS)) for act in (deep_structures, million_of_entities, entity_of_a_file, dimension_of_nobody)]
 BREAKS += [row(2, "dods", act, (DATA, *NET)) for act in (longer, endless_values, endless_values_told_short, other_count, two_counts, huge_count, zero_count, other_type, other_shape,
                                                         more_dimensions, other_name, no_values_line, two_of_it)]  # fmt: skip
 BREAKS += [row(2, "dods", error_in_values, (SERVICE, DATA), message=MESSAGE)]
-BREAKS += [row(4, "dap", act, (DATA, *NET)) for act in (wrong_checksum, one_bit, no_last_chunk, last_too_early, chunk_says_more, chunk_says_less, empty_chunks_for_ever, chunks_for_ever,
+BREAKS += [row(4, "dap", act, (DATA, DDS, SERVICE, *NET)) for act in (wrong_checksum, one_bit, no_last_chunk, last_too_early, chunk_says_more, chunk_says_less, empty_chunks_for_ever, chunks_for_ever,
                                                        more_behind_the_last, values_too_many, dmr_says_more, other_dmr, other_size, no_dmr, other_order_said, unknown_flags)]  # fmt: skip
 BREAKS += [row(4, "dap", act, (SERVICE, DATA), message=MESSAGE) for act in (error_chunk, error_chunk_first)]
 

@@ -24,6 +24,8 @@ def all_of(bench):
     for name, test in (("info", info), ("copy", copied), ("dump", dumped), ("diff", different), ("check", checked), ("view", viewed), ("trace", traced)):
         if bench.options.wants("tools " + name):
             bench.counts.attempt("tools " + name, test, bench, local)
+    if bench.options.wants("tools python"):
+        bench.counts.attempt("tools python", by_python, bench)
     for test in (breaks_off, killed, other_definitions):
         if bench.options.wants("tools resume " + test.__name__):
             bench.counts.attempt("tools resume " + test.__name__, test, bench)
@@ -111,6 +113,46 @@ def traced(bench, _):
         raise Wrong("it says %.400s" % said)
     if n_asked < 3 or "equest" not in said:
         raise Wrong("%d requests, and it says %.800s" % (n_asked, said))
+
+
+PYTHON = """
+import sys, warnings
+import numpy as np, zonda, zonda.netcdf4
+two, four, none, target = sys.argv[1:]
+warnings.simplefilter("ignore")
+with zonda.open(two) as file, zonda.netcdf4.Dataset(two) as other:
+    all = file["tas"][...]
+    assert all.shape == (4, 19, 36) and np.array_equal(file["tas"][1, ::3, 5:2:-1], all[1, ::3, 5:2:-1])
+    assert np.array_equal(np.asarray(other.variables["tas"][:]), all) and other.disk_format == "DAP2" and other.filepath() == two
+with zonda.netcdf4.Dataset(four) as file:
+    assert (file.data_model, file.disk_format) == ("NETCDF4", "DAP4") and set(file.groups) == {"g", "k"}
+for open in (zonda.open, zonda.netcdf4.Dataset):
+    try:
+        open(none)
+    except OSError as error:
+        assert isinstance(error, FileNotFoundError) or open is not zonda.open
+        assert "nothing-there" in str(error)
+    else:
+        raise AssertionError("what is not there opens")
+try:
+    zonda.open(two, "r+")
+except PermissionError:
+    pass
+assert set(zonda.copy(two, target, resume=True).ways.values()) == {"values"}
+with zonda.open(target) as file:
+    assert np.array_equal(file["tas"][...], all)
+print("fine")
+"""
+
+
+def by_python(bench):
+    python = rig.python("zonda", "numpy")
+    if not python:
+        raise rig.Skip("no Python with zonda: scripts/wheel.sh, and pip install")
+    url, target = bench.server().url, bench.scratch / "python.nc"
+    said = rig.must([python, "-c", PYTHON, url + "/cf", "[dap4]%s/made4" % url, url + "/nothing-there", target], bench.environment())
+    if "fine" not in said:
+        raise Wrong("it says %r" % said)
 
 
 # ---- Copies that break off

@@ -33,4 +33,4 @@ def rows():
     return [(n, n * 0.25 - 1, "row %d" % n) for n in range(5)]
 
 
-WORDS = ["", "one", "some more words"]
+WORDS = ["nothing", "one", "some more words"]

@@ -442,14 +442,14 @@ mod tests {
         assert_eq!(ids, [1 << 16, 2 << 16, 3 << 16, 4 << 16]);
         assert_eq!(all().len(), 4);
         for bad in [0, -1, ids[0] + 1, 5 << 16, c_int::MIN, c_int::MAX] {
-            assert_eq!(file(bad).err(), Some(NcError::BadId), "{bad:#x}");
+            assert_eq!(file(bad).err().map(NcError::from), Some(NcError::BadId), "{bad:#x}");
             assert_eq!(remove(bad).err(), Some(NcError::BadId), "{bad:#x}");
         }
         let used = file(ids[1]).unwrap();
         drop(remove(ids[1]).unwrap());
         assert!(used.dataset.in_define_mode(), "a call that is under way keeps its file");
         drop(used);
-        assert_eq!(file(ids[1]).err(), Some(NcError::BadId));
+        assert_eq!(file(ids[1]).err().map(NcError::from), Some(NcError::BadId));
         assert_eq!(insert(open_file()).unwrap(), ids[1]);
 
         // Once another thread opens files, numbers are not used again soon.

@@ -331,7 +331,8 @@ mod tests {
             assert_eq!((parsed.path, parsed.is_remote), (url.into(), true), "{url}");
             assert_eq!(parsed.asks_for_bytes, url.contains("bytes"), "{url}");
         }
-        for url in ["dods://h/a", "dap4://h/a", "http://h/a#dap4", "[mode=dap2]https://h/a?x[0:1]"] {
+        for url in ["dods://h/a", "dap4://h/a", "http://h/a#dap4", "[mode=dap2]https://h/a?x[0:1]"]
+        {
             let parsed = parse(url.as_bytes()).unwrap();
             assert_eq!((parsed.path, parsed.is_dap, parsed.is_remote), (url.into(), true, true));
         }

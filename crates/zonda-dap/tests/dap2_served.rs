@@ -570,7 +570,7 @@ fn a_sequence_may_have_no_records_and_must_not_change_their_number() {
 
 /// A server whose answers are not what was asked for.
 #[derive(Debug)]
-struct Other(Arc<Made>, &'static str);
+struct Other(Arc<Made>, &'static str, u16);
 
 impl Server for Other {
     fn ask(&self, request: &Request) -> Result<Box<dyn Read + Send>, StorageError> {
@@ -579,8 +579,8 @@ impl Server for Other {
             ".das" => Err(StorageError::Remote {
                 url: "x".into(),
                 range: None,
-                kind: RemoteFailure::NotFound,
-                status: Some(404),
+                kind: RemoteFailure::Broken,
+                status: Some(self.2),
                 what: "404".into(),
             }),
             _ => self.0.ask(request),
@@ -599,7 +599,7 @@ impl Server for Other {
 #[test]
 fn a_response_to_another_question_is_an_error_and_no_das_is_none() {
     let dataset = |answer| {
-        let server: Arc<dyn Server> = Arc::new(Other(Made::new(Manner::Structures), answer));
+        let server: Arc<dyn Server> = Arc::new(Other(Made::new(Manner::Structures), answer, 404));
         (
             server.clone(),
             open(&server, &Asked { constraint: "top,b,SST".into(), settings: Vec::new() }).unwrap(),
@@ -715,4 +715,18 @@ fn what_functions_make_comes_whole_and_is_taken_from() {
         (&taken.0[&0][..], &taken.0[&1][..]),
         (&3.0f64.to_ne_bytes()[..], &1i16.to_ne_bytes()[..])
     );
+}
+
+#[test]
+fn a_das_that_cannot_be_had_now_is_an_error() {
+    let opened = |status| {
+        let server: Arc<dyn Server> = Arc::new(Other(Made::new(Manner::Structures), "b", status));
+        open(&server, &Asked { constraint: "b".into(), settings: Vec::new() })
+    };
+    for status in [400, 404, 405, 406, 410, 501] {
+        assert!(opened(status).is_ok(), "{status}");
+    }
+    for status in [401, 403, 429, 500, 503] {
+        assert!(opened(status).is_err(), "{status}");
+    }
 }

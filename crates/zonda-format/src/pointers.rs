@@ -151,12 +151,7 @@ impl Pointers {
     ///
     /// # Errors
     /// `NC_ENOMEM` where the caller has no memory.
-    pub fn give(
-        &self,
-        from: &OwnedValues,
-        place: &mut dyn VlenSink,
-        out: &mut [u8],
-    ) -> Result<()> {
+    pub fn give(&self, from: &OwnedValues, place: &mut dyn VlenSink, out: &mut [u8]) -> Result<()> {
         self.give_some(from, from.bytes(), place, out)
     }
 

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 pub use client::target::ServerName;
 pub use error::RemoteError;
-pub use responses::{Asking, Body, Responses};
 pub use objects::{ObjectState, Objects, RangeRead};
+pub use responses::{Asking, Body, Responses};
 pub use url::RemoteUrl;
 
 use zonda_runtime::fork;

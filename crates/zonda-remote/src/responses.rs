@@ -103,7 +103,15 @@ impl Responses {
             if answer.status == 200 { begin(answer, asking) } else { Err(refused(answer, asking)) }
         });
         let (Begun { answer, first, told }, running) = begun?;
-        Ok(Body { answer, first: io::Cursor::new(first), told, came: 0, most: asking.most, shown, running: Some(running) })
+        Ok(Body {
+            answer,
+            first: io::Cursor::new(first),
+            told,
+            came: 0,
+            most: asking.most,
+            shown,
+            running: Some(running),
+        })
     }
 }
 
@@ -135,7 +143,10 @@ fn begin(mut answer: Answer, asking: &Asking<'_>) -> Result<Begun, Failure> {
                 let failure = failure_of_io(&error);
                 // A connection that gave the headers was no old one.
                 let is_old = failure.again == Again::AtOnce;
-                return Err(Failure { again: if is_old { Again::Soon } else { failure.again }, ..failure });
+                return Err(Failure {
+                    again: if is_old { Again::Soon } else { failure.again },
+                    ..failure
+                });
             }
         }
     }
@@ -197,7 +208,8 @@ impl Body {
         self.running = None;
         match self.told {
             Some(told) if told != self.came => {
-                let what = format!("the body has {} bytes, and its Content-Length says {told}", self.came);
+                let what =
+                    format!("the body has {} bytes, and its Content-Length says {told}", self.came);
                 Err(self.error(Failure::broken(what)))
             }
             _ => Ok(0),

@@ -424,6 +424,10 @@ fn who_does_not_listen_is_not_reached() {
         .get_range("/x", 0, &mut [0; 10], None)
         .unwrap_err();
     assert_eq!(error.kind, Unreachable, "{error}");
+    // What cannot be looked up is named: of S3 the URL does not.
+    let url = RemoteUrl::parse("http://nobody.invalid/x").unwrap();
+    let error = HttpObjects::with_settings(&url, hasty(&url)).get("/x", 10).unwrap_err();
+    assert!(error.what.ends_with("(nobody.invalid)"), "{error}");
 }
 
 #[test]
@@ -435,6 +439,19 @@ fn a_server_that_is_asked_for_tls_and_has_none_is_not_believed() {
         .unwrap_err();
     assert!(matches!(error.kind, Unreachable | Broken | TimedOut), "{error}");
     assert!(error.what.contains("TLS") || error.kind != Unreachable, "{error}");
+    // Most servers answer what they do not understand.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for mut stream in listener.incoming().take(4).flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let url = RemoteUrl::parse(&format!("https://{address}/x")).unwrap();
+    let error = HttpObjects::with_settings(&url, hasty(&url)).get("/x", 10).unwrap_err();
+    assert!(error.what.contains("http:// instead of https://"), "{error}");
 }
 
 /// Servers that take a connection and never come to terms about TLS: silent ones, and ones that send a byte now and then.

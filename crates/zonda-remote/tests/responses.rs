@@ -27,7 +27,10 @@ const ASKING: Asking<'static> =
     Asking { extension: ".dds", query: "x[0:1]", bytes: 1000, most: 1 << 20, message };
 
 /// The body, or what reading it met.
-fn body(responses: &Responses, asking: &Asking<'_>) -> Result<Result<Vec<u8>, StorageError>, RemoteError> {
+fn body(
+    responses: &Responses,
+    asking: &Asking<'_>,
+) -> Result<Result<Vec<u8>, StorageError>, RemoteError> {
     let mut bytes = Vec::new();
     let mut body = responses.get(asking)?;
     Ok(match body.read_to_end(&mut bytes) {
@@ -63,7 +66,11 @@ fn a_response_is_asked_for_by_extension_and_query_and_connections_are_kept() {
         assert_eq!(body(&responses, &ASKING).unwrap().unwrap(), b"hello");
     }
     let requests = server.requests();
-    assert!(requests.iter().all(|request| request.target == "/a%20b.dds?x[0:1]" && request.connection == 0));
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.target == "/a%20b.dds?x[0:1]" && request.connection == 0)
+    );
     assert_eq!(requests[0].header("accept-encoding"), Some("identity"));
     let plain = Asking { query: "", ..ASKING };
     body(&responses, &plain).unwrap().unwrap();
@@ -86,7 +93,11 @@ fn bodies_without_a_length_end_with_their_chunks_or_their_connection() {
 fn what_ends_early_is_an_error_and_not_asked_for_again() {
     for headers in [("Content-Length", "100000"), ("Transfer-Encoding", "chunked")] {
         let server = Server::start(move |_| {
-            let first = if headers.0 == "Content-Length" { vec![7; 50_000] } else { [b"186a0\r\n", &[7; 50_000][..]].concat() };
+            let first = if headers.0 == "Content-Length" {
+                vec![7; 50_000]
+            } else {
+                [b"186a0\r\n", &[7; 50_000][..]].concat()
+            };
             [answer("200 OK", &[headers], &first), vec![Step::Pause(50), Step::Close]].concat()
         });
         let why = broken(&responses(&server, |_| ()));
@@ -133,32 +144,41 @@ fn a_document_has_a_most_and_an_endless_one_ends_there() {
     assert!(failed(&responses(&told, |_| ())).2.contains("2000000"));
     let endless = Server::start(|_| {
         let chunk = [b"10000\r\n", &[1; 65536][..], b"\r\n"].concat();
-        [answer("200 OK", &[("Transfer-Encoding", "chunked")], b""), vec![Step::Flood(chunk)]].concat()
+        [answer("200 OK", &[("Transfer-Encoding", "chunked")], b""), vec![Step::Flood(chunk)]]
+            .concat()
     });
     assert!(broken(&responses(&endless, |_| ())).contains("more than"));
 }
 
 #[test]
 fn encodings_that_nobody_asked_for_are_refused() {
-    let server = Server::start(|_| answer("200 OK", &[("Content-Encoding", "gzip"), ("Content-Length", "5")], b"hello"));
+    let server = Server::start(|_| {
+        answer("200 OK", &[("Content-Encoding", "gzip"), ("Content-Length", "5")], b"hello")
+    });
     assert!(failed(&responses(&server, |_| ())).2.contains("gzip"));
 }
 
 #[test]
 fn a_silent_body_is_not_waited_for() {
     let server = Server::start(|_| {
-        [answer("200 OK", &[("Content-Length", "100000")], &[1; 40_000]), vec![Step::Pause(20_000)]].concat()
+        [answer("200 OK", &[("Content-Length", "100000")], &[1; 40_000]), vec![Step::Pause(20_000)]]
+            .concat()
     });
-    let responses = responses(&server, |settings| settings.idle_timeout = Duration::from_millis(300));
+    let responses =
+        responses(&server, |settings| settings.idle_timeout = Duration::from_millis(300));
     let begin = Instant::now();
     let error = body(&responses, &ASKING).unwrap().unwrap_err();
-    assert!(matches!(error, StorageError::Remote { kind: RemoteFailure::TimedOut, .. }), "{error:?}");
+    assert!(
+        matches!(error, StorageError::Remote { kind: RemoteFailure::TimedOut, .. }),
+        "{error:?}"
+    );
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
 #[test]
 fn a_body_that_is_being_read_counts_among_the_requests_of_its_server() {
-    let server = Server::start(|_| answer("200 OK", &[("Content-Length", "100000")], &object(100_000)));
+    let server =
+        Server::start(|_| answer("200 OK", &[("Content-Length", "100000")], &object(100_000)));
     let responses = Arc::new(responses(&server, |settings| settings.connections = 1));
     let mut first = responses.get(&ASKING).unwrap();
     let second = Arc::clone(&responses);

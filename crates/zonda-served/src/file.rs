@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use zonda_convert::{Converted, Encoder};
 use zonda_format::{
-    Access, Dispatch, DispatchWrite, Error, FillMode, FittingPut, OwnedValues, Pointers,
-    PutRules, Result, Transfer, Values, VarRef, View,
+    Access, Dispatch, DispatchWrite, Error, FillMode, FittingPut, OwnedValues, Pointers, PutRules,
+    Result, Transfer, Values, VarRef, View,
 };
 use zonda_model::{MemType, NcError};
 use zonda_slab::Hyperslab;

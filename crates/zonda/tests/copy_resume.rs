@@ -228,6 +228,27 @@ fn a_line_that_was_not_written_to_its_end_counts_as_none() {
     assert_eq!(n_differences(&from, &to), 0);
 }
 
+/// The names are known beforehand: what somebody has put there is neither followed nor believed.
+#[test]
+fn links_in_the_place_of_part_and_list_are_not_followed() {
+    let folder = TempFolder::new("copy-resume-links");
+    let (from, to, most) = broken_off(&folder);
+    let (part, list) = (folder.file("to.nc.zonda-part"), folder.file("to.nc.zonda-part-done"));
+    let other = TempFolder::new("copy-resume-other");
+    std::fs::rename(&part, other.file("part")).unwrap();
+    std::os::unix::fs::symlink(other.file("part"), &part).unwrap();
+    let before = std::fs::read(other.file("part")).unwrap();
+    // A part that is a link counts as none, and the link goes.
+    let again = copied(&from, &to, &completed(&small()), most.saturating_sub(1)).unwrap_err();
+    assert_eq!(again.code(), NcError::System(4), "{again}");
+    assert_eq!(left(&folder), ["from.nc"]);
+    assert!(std::fs::read(other.file("part")).unwrap() == before);
+    std::os::unix::fs::symlink(other.file("list"), &list).unwrap();
+    let refused = copied(&from, &to, &completed(&small()), usize::MAX).unwrap_err();
+    assert!(refused.to_string().contains("zonda-part-done"), "{refused}");
+    assert!(!other.file("list").exists());
+}
+
 #[test]
 fn two_do_not_copy_to_one_target() {
     let folder = TempFolder::new("copy-resume-two");

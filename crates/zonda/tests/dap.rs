@@ -6,7 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use zonda::{CreateOptions, Dataset, ExtType, Hyperslab, NcError, OpenOptions, Reserve, VarId};
+use zonda::{
+    CreateOptions, Dataset, ExtType, Hyperslab, MemType, NcError, OpenOptions, Reserve, VarId,
+};
 
 /// Status and body for the path and query of a request.
 type Answer = (u16, Vec<u8>);
@@ -83,7 +85,7 @@ fn file() -> Vec<u8> {
     let var = dataset.def_var(b"x", ExtType::Int.nc_type(), &[dim.0]).unwrap();
     dataset.enddef(Reserve::Default).unwrap();
     let slab = Hyperslab { start: &[0], count: &[3], stride: None };
-    dataset.put(var, &slab, None, &[11i32, 12, 13].map(i32::to_ne_bytes).concat()).unwrap();
+    let _ = dataset.put(var, &slab, None, &[11i32, 12, 13].map(i32::to_ne_bytes).concat()).unwrap();
     dataset.close().unwrap();
     std::fs::read(&path).unwrap()
 }
@@ -213,8 +215,30 @@ fn saved_responses_are_opened_by_file_urls() {
         assert_eq!(values(&dataset).unwrap(), [11, 12, 13]);
         let slab = Hyperslab { start: &[0], count: &[2], stride: Some(&[2]) };
         let mut bytes = [0; 8];
-        dataset.get(VarId(0), &slab, None, &mut bytes).unwrap();
+        let _ = dataset.get(VarId(0), &slab, None, &mut bytes).unwrap();
         assert_eq!(bytes[..], [11i32, 13].map(i32::to_ne_bytes).concat());
     }
     assert_eq!(open(&format!("{url}?x[0:1]")).unwrap_err().code(), NcError::DapConstraint);
+}
+
+#[test]
+fn bytes_are_read_as_text_and_text_as_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b");
+    let dds = b"Dataset {\n    Byte b[b = 3];\n    Int16 s;\n} t;\n";
+    let body = [0u8, 0, 0, 3, 0, 0, 0, 3, b'x', 200, b'z', 0, 0, 0, 0, 65];
+    for (extension, bytes) in [("dds", &dds[..]), ("dods", &[dds, &b"Data:\n"[..], &body].concat())]
+    {
+        std::fs::write(folder.path().join(format!("b.{extension}")), bytes).unwrap();
+    }
+    let dataset = open(&format!("file://{}#mode=dap2", path.display())).unwrap();
+    let slab = Hyperslab { start: &[0], count: &[3], stride: None };
+    for mem in [MemType::Text, MemType::U8, MemType::I8] {
+        let mut bytes = [0; 3];
+        let converted = dataset.get(VarId(0), &slab, Some(mem), &mut bytes).unwrap();
+        assert_eq!((bytes, converted.out_of_range), ([b'x', 200, b'z'], 0), "{mem:?}");
+    }
+    let one = Hyperslab { start: &[], count: &[], stride: None };
+    let refused = dataset.get(VarId(1), &one, Some(MemType::Text), &mut [0]).unwrap_err();
+    assert_eq!(refused.code(), NcError::Char);
 }

@@ -146,7 +146,7 @@ class Dataset(WithAttributes, AllVariables):
 
     @property
     def disk_format(self) -> str:
-        """NETCDF3 or HDF5."""
+        """NETCDF3, HDF5, DAP2 or DAP4."""
         return self._handle.disk_format
 
     @property

@@ -131,7 +131,8 @@ fn codes_of_urls_are_those_of_the_reference() {
         (format!("{root}/t.nc?{secret}#mode=bytes"), NcError::HdfErr),
         (format!("http://{nobody}/a.nc?{secret}#mode=bytes"), NcError::Curl),
         (format!("http://?{secret}#mode=bytes"), NcError::Curl),
-        (format!("{root}/a.nc?{secret}#mode=dap2"), NcError::NotBuilt),
+        (format!("{root}/a.nc?x&{secret}#mode=dap2"), NcError::NotFound),
+        (format!("{root}/a.nc?x#mode=dap4"), NcError::System(2)),
         (format!("{root}/a.nc?{secret}#mode=zarr"), NcError::NotBuilt),
     ] {
         assert_eq!(opened(&url, 0).0, code.code(), "{url}: {}", said());

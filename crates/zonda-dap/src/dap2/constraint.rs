@@ -120,17 +120,12 @@ impl Constraint {
         parser.takes(b"?");
         if !matches!(parser.first(), None | Some(b'&')) {
             loop {
-                constraint.projections.push(match parser.value(1)? {
-                    Value::Path(path) => Projection::Path(path),
-                    Value::Function(function) => Projection::Function(function),
-                    Value::Number(name) if !name.contains('.') => {
-                        Projection::Path(parser.path(name)?)
-                    }
-                    Value::Number(word) | Value::Text(word) => {
-                        return Err(
-                            parser.error(format!("{} is no variable", shown(word.as_bytes())))
-                        );
-                    }
+                // Nothing here is a number: names may begin with digits, and be numbers.
+                let name = parser.word()?;
+                constraint.projections.push(if parser.takes(b"(") {
+                    Projection::Function(parser.function(name, 1)?)
+                } else {
+                    Projection::Path(parser.path(name)?)
                 });
                 if !parser.takes(b",") {
                     break;
@@ -439,9 +434,16 @@ impl fmt::Display for Condition {
         match self {
             Condition::Function(function) => function.fmt(f),
             Condition::Compare { left, relation, right } => {
-                write!(f, "{left}{relation}")?;
+                let left = left.to_string();
+                // A name may end with what begins another relation, or begin with what ends one.
+                let blank = if left.ends_with('!') && relation.starts_with('=') { " " } else { "" };
+                write!(f, "{left}{blank}{relation}")?;
                 match &right[..] {
-                    [one] => one.fmt(f),
+                    [one] => {
+                        let one = one.to_string();
+                        let blank = if *relation == "=" && one.starts_with('~') { " " } else { "" };
+                        write!(f, "{blank}{one}")
+                    }
                     all => {
                         f.write_str("{")?;
                         joined(f, all, ",")?;
@@ -499,12 +501,13 @@ mod tests {
             "seq.a,seq.b&seq.a>=3.5&seq.b!=\"x\\\"y\"&seq.c={1,2}&f(a,1,\"b\")&a=~\"^x\"",
             "geogrid(SST,10,-20.5,\"TIME<5\"),lat&x<y.z[1]",
             "1990-S1700101.HDF",
-            "123,4e",
+            "123,4e,55.555,-2.5",
         ] {
             assert_eq!(again(text), text);
         }
         assert_eq!(again("? a [ 1 : 1 : 5 ] , b [2:2] & a = 1"), "a[1:5],b[2]&a=1");
         assert_eq!(again("é!a,b"), "é!a,b");
+        assert_eq!(again("&a! = o&b!!=1&c= ~d"), "&a! =o&b!!=1&c= ~d");
         assert!(Constraint::decode("&a>1").unwrap().projections.is_empty());
         assert!(Constraint::decode("").unwrap().is_empty());
     }

@@ -103,7 +103,12 @@ impl Set {
                     );
                     for (at, value) in attribute.values.iter().enumerate() {
                         out.extend_from_slice(if at == 0 { b" " } else { b", " });
-                        let quote: &[u8] = if attribute.atomic.is_text() { b"\"" } else { b"" };
+                        // A number is a word, but where a server wrote something else for it.
+                        let word = Lexer::new(Document::Das, value).next();
+                        let is_word =
+                            word.is_ok_and(|word| word.what == What::Word(value.as_slice()));
+                        let quote: &[u8] =
+                            if attribute.atomic.is_text() || !is_word { b"\"" } else { b"" };
                         out.extend_from_slice(quote);
                         out.extend_from_slice(value);
                         out.extend_from_slice(quote);
@@ -113,6 +118,23 @@ impl Set {
             }
         }
     }
+}
+
+/// A word as it would stand between quotation marks.
+fn as_text(word: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut is_escaped = false;
+    for byte in word.bytes() {
+        if byte == b'"' && !is_escaped {
+            out.push(b'\\');
+        }
+        is_escaped = byte == b'\\' && !is_escaped;
+        out.push(byte);
+    }
+    if is_escaped {
+        out.push(b'\\');
+    }
+    out
 }
 
 struct Parser<'a> {
@@ -172,11 +194,9 @@ impl Parser<'_> {
             let token = self.lexer.next()?;
             let value = match token.what {
                 // As the reference has it: words lose their escapes, texts do not.
-                What::Word(_) if atomic.is_text() => self.lexer.decoded(&token)?.into_bytes(),
-                What::Word(text) => text.to_vec(),
-                What::Text(text) if atomic.is_text() => text.to_vec(),
+                What::Word(_) if atomic.is_text() => as_text(&self.lexer.decoded(&token)?),
                 // Some servers write numbers as texts.
-                What::Text(text) => text.trim_ascii().to_vec(),
+                What::Word(text) | What::Text(text) => text.to_vec(),
                 _ => return Err(self.lexer.unexpected(&token, &format!("a value of {name}"))),
             };
             if values.len() >= MAX_ATTRIBUTE_VALUES {
@@ -225,6 +245,15 @@ mod tests {
         );
         assert!(matches!(&string.entries[2], Entry::Set(Set { name, .. }) if name == "grid:x"));
         assert_eq!((b.atomic, &b.values[0][..]), (Atomic::Byte, &b"255"[..]));
+    }
+
+    #[test]
+    fn values_are_written_so_that_they_are_read_again() {
+        let text = r#"Attributes { Int32 a "", " 1 ", 2, "a;b\\" ; String b x%22y, z\, "q\"" ; }"#;
+        let set = Set::decode(text.as_bytes()).unwrap();
+        assert_eq!(Set::decode(&set.encode()).unwrap(), set);
+        let Entry::Attribute(b) = &set.entries[1] else { panic!("a set") };
+        assert_eq!(b.values, [br#"x\"y"#.to_vec(), br"z\\".to_vec(), br#"q\""#.to_vec()]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::io::Read;
 
+use zonda_storage::StorageError;
+
 use crate::dap2::body::Body;
 use crate::dap2::constraint::escape;
 use crate::dap2::das::Set;
@@ -44,14 +46,22 @@ pub(super) fn dds(server: &dyn Server, query: &str) -> Result<Dds, DapError> {
     Dds::decode(&whole_document(Document::Dds, body)?)
 }
 
-/// The DAS; `None` where there is none.
-pub(super) fn das(server: &dyn Server) -> Result<Option<Set>, DapError> {
+/// Whether a server, or a folder, says that it does not have a document; not that it cannot give it now, or not to everybody.
+fn is_missing(error: &StorageError) -> bool {
     /// `ENOENT`.
     const NOT_FOUND: i32 = 2;
-    let body = match ask(server, Document::Das, ".das", "") {
-        Err(DapError::Storage { error, .. }) if error.raw_os_error() == NOT_FOUND => {
-            return Ok(None);
+    match error {
+        StorageError::Remote { status: Some(status), .. } => {
+            matches!(status, 400 | 404 | 405 | 406 | 410 | 501)
         }
+        _ => error.raw_os_error() == NOT_FOUND,
+    }
+}
+
+/// The DAS; `None` where there is none.
+pub(super) fn das(server: &dyn Server) -> Result<Option<Set>, DapError> {
+    let body = match ask(server, Document::Das, ".das", "") {
+        Err(DapError::Storage { error, .. }) if is_missing(&error) => return Ok(None),
         body => body?,
     };
     match Set::decode(&whole_document(Document::Das, body)?) {

@@ -134,6 +134,8 @@ impl<R: Read> Chunks<R> {
             let here = self.here();
             let len = if here.is_empty() && rest.len() >= AHEAD {
                 let len = self.some(rest, what)?;
+                // What was taken of the bytes ahead comes before these.
+                self.sum();
                 self.crc.update(rest.get(..len).unwrap_or_default());
                 len
             } else if here.is_empty() {
@@ -406,6 +408,23 @@ mod tests {
         assert_eq!(&bytes[..1], b"d");
         assert_eq!(chunks.position(), body.len() as u64);
         chunks.finish().unwrap();
+    }
+
+    #[test]
+    fn the_checksum_of_values_partly_ahead_is_in_order() {
+        // A small value brings a part of the large ones ahead, the rest of which goes past that.
+        let values: Vec<u8> = (0..3 * AHEAD).map(|n| (n % 251) as u8).collect();
+        let (first, second) = values.split_at(AHEAD + 100);
+        let mut body = b"\0\0\0\x03DMR".to_vec();
+        chunk(&mut body, 0, first).unwrap();
+        chunk(&mut body, LAST, second).unwrap();
+        let mut chunks = begun(&body).unwrap();
+        let mut bytes = vec![0; values.len()];
+        let (small, large) = bytes.split_at_mut(4);
+        chunks.fill(small, "v").unwrap();
+        chunks.fill(large, "v").unwrap();
+        assert_eq!(chunks.take_crc(), crc32fast::hash(&values));
+        assert_eq!(bytes, values);
     }
 
     #[test]

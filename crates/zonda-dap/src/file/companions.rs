@@ -7,13 +7,15 @@ use zonda_convert::Converted;
 use zonda_format::Result;
 use zonda_model::NcError;
 use zonda_slab::Hyperslab;
+use zonda_storage::{RemoteFailure, StorageError};
 
 use super::DapFile;
 use super::get::Own;
 use super::sink::Goal;
 use super::tuning::{MOST_AHEAD_BYTES, MOST_KEPT_VAR_BYTES, MOST_PREFETCH_BYTES, MOST_QUERY};
 use super::whole::Whole;
-use crate::protocol::Part;
+use crate::error::DapError;
+use crate::protocol::{Part, Request};
 
 /// What is asked for of one variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +54,8 @@ impl DapFile {
     /// All of a variable.
     pub(super) fn all_of(&self, var: usize) -> Result<Selection> {
         let shape = &self.of(var)?.shape;
-        let n = shape.len();
-        Ok(Selection { var, start: vec![0; n], count: shape.clone(), stride: vec![1; n] })
+        let each = |value| shape.iter().map(|_| value).collect();
+        Ok(Selection { var, start: each(0), count: shape.clone(), stride: each(1) })
     }
 
     /// Makes a request for one variable, and for others with it, which are kept. `read` are the bytes of a variable that is read whole.
@@ -88,25 +90,50 @@ impl DapFile {
             for &other in others {
                 goals.push(self.keeping(other)?);
             }
-            if let Ok(came) = self.ask(&request, &parts, goals) {
-                let mut came = came.into_iter();
-                let first = came.next().ok_or(NcError::Internal)?;
-                for (&other, goal) in others.iter().zip(came) {
-                    if let Some(whole) = goal.into_whole() {
-                        self.kept.keep(other, &Arc::new(whole));
+            match self.ask(&request, &parts, goals) {
+                Ok(came) => {
+                    let mut came = came.into_iter();
+                    let first = came.next().ok_or(NcError::Internal)?;
+                    for (&other, goal) in others.iter().zip(came) {
+                        if let Some(whole) = goal.into_whole() {
+                            self.kept.keep(other, &Arc::new(whole));
+                        }
                     }
+                    return Ok(outcome(first));
                 }
-                return Ok(outcome(first));
+                Err(error) if is_silent(&error) => return Err(error.into()),
+                Err(_) => {}
             }
-            request = self.request(std::slice::from_ref(wanted))?;
         }
-        let goals = vec![self.own_goal(var, &mut own)?];
-        let came = self.ask(&request, std::slice::from_ref(wanted), goals)?;
+        let came = self.ask_alone(wanted, |request| {
+            let goals = vec![self.own_goal(var, &mut own)?];
+            Ok(self
+                .ask(request, std::slice::from_ref(wanted), goals)?
+                .into_iter()
+                .next()
+                .map(outcome))
+        })?;
         if !others.is_empty() {
             // That was for nothing, and would be again.
             self.asks_alone.store(true, Ordering::Relaxed);
         }
-        Ok(outcome(came.into_iter().next().ok_or(NcError::Internal)?))
+        Ok(came.ok_or(NcError::Internal)?)
+    }
+
+    /// Makes a request for one variable. A response may show that the server does not understand the request, and that there is another one for the same
+    /// elements: then that one is made.
+    pub(super) fn ask_alone<T>(
+        &self,
+        wanted: &Selection,
+        mut ask: impl FnMut(&Request) -> Result<T>,
+    ) -> Result<T> {
+        let request = self.request(std::slice::from_ref(wanted))?;
+        let error = match ask(&request) {
+            Ok(came) => return Ok(came),
+            Err(error) => error,
+        };
+        let other = self.request(std::slice::from_ref(wanted))?;
+        if other == request { Err(error) } else { ask(&other) }
     }
 
     fn own_goal<'o>(&self, var: usize, own: &'o mut Own<'_>) -> Result<Goal<'o>> {
@@ -153,6 +180,13 @@ impl DapFile {
         }
         chosen
     }
+}
+
+/// Whether nobody answers, so that another request is none the better.
+fn is_silent(error: &DapError) -> bool {
+    use RemoteFailure::{TimedOut, Unreachable};
+    let DapError::Storage { error, .. } = error else { return false };
+    matches!(error, StorageError::Remote { kind: TimedOut | Unreachable, .. })
 }
 
 /// What came of the variable that a request was made for.

@@ -8,7 +8,7 @@ use zonda_format::{
     Access, AttAccess, Capabilities, Definitions, Destination, Dispatch, Error, Result, StoreVars,
     Transfer, VarRef,
 };
-use zonda_model::NcError;
+use zonda_model::{ExtType, MemType, NcError};
 use zonda_storage::Storage;
 
 use super::DapFile;
@@ -17,6 +17,22 @@ use super::DapFile;
 const DAP2: &Capabilities =
     &Capabilities { formatx: 5, shared_puts: false, ..Capabilities::CLASSIC };
 const DAP4: &Capabilities = &Capabilities { formatx: 6, ..Capabilities::NETCDF4 };
+
+impl DapFile {
+    /// The type in memory whose elements have the same bits, where bytes of DAP2 are asked for as text or text as bytes: the reference allows that, there
+    /// alone. `None` for all other gets.
+    fn byte_for_byte(&self, access: &Access<'_>) -> Option<MemType> {
+        if self.protocol.model().is_netcdf4 {
+            return None;
+        }
+        let own = self.copy.var(access.var).ok()?.ty()?;
+        match (own, access.mem?) {
+            (ExtType::Byte | ExtType::UByte, MemType::Text) => Some(own.natural_mem()),
+            (ExtType::Char, MemType::I8 | MemType::U8) => Some(MemType::Text),
+            _ => None,
+        }
+    }
+}
 
 impl Dispatch for DapFile {
     fn capabilities(&self) -> &'static Capabilities {
@@ -41,7 +57,11 @@ impl Dispatch for DapFile {
     }
 
     fn check_get(&self, get: &mut Transfer<Access<'_>>) -> Result<()> {
-        self.copy.file.check_get(get)
+        let Some(mem) = self.byte_for_byte(get.of()) else { return self.copy.file.check_get(get) };
+        let mut same = Transfer::new(Access { mem: Some(mem), ..*get.of() });
+        self.copy.file.check_get(&mut same)?;
+        get.note(same.n_bytes, same.n_elems, same.mem, same.found);
+        Ok(())
     }
 
     fn get(&self, get: &Transfer<Access<'_>>, room: Destination<'_>) -> Result<Converted> {

@@ -117,18 +117,17 @@ impl DapFile {
                 return Err(Error::because(NcError::BadType, why));
             };
             let (pointers, document) = (&form.pointers, self.document);
-            let mut placer = Placer { pointers, out: bytes, place, document, refused: None };
-            let done = self.read(
-                &self.request(std::slice::from_ref(wanted))?,
-                &[wanted.part()],
-                &mut placer,
-            );
-            let done = done.and_then(|()| placer.check_whole());
-            return match (done, placer.refused) {
-                (Ok(()), _) => Ok(Converted::default()),
-                (Err(_), Some(refused)) => Err(refused),
-                (Err(error), None) => Err(error.into()),
-            };
+            self.ask_alone(wanted, |request| {
+                let (out, place) = (&mut *bytes, &mut *place);
+                let mut placer = Placer { pointers, out, place, document, refused: None };
+                let done = self.read(request, &[wanted.part()], &mut placer);
+                match (done.and_then(|()| placer.check_whole()), placer.refused) {
+                    (Ok(()), _) => Ok(()),
+                    (Err(_), Some(refused)) => Err(refused),
+                    (Err(error), None) => Err(error.into()),
+                }
+            })?;
+            return Ok(Converted::default());
         }
         let decoder = form.decoder(mem)?;
         let n_bytes = wanted.n_elems().saturating_mul(form.elem as u64);

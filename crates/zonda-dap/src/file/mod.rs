@@ -115,7 +115,7 @@ impl DapFile {
             of_file.push(FileVar { shape, form });
         }
         let place_of = vars.iter().enumerate().map(|(at, &var)| (var, at)).collect();
-        let limit = asked.setting("limit").and_then(|text| text.parse().ok());
+        let limit = asked.setting("cachelimit").and_then(|text| text.parse().ok());
         let mut file = DapFile {
             copy: Copy { file, format },
             protocol,

@@ -63,7 +63,10 @@ impl Goal<'_> {
     /// The variable that came, where it is to be kept.
     pub(super) fn into_whole(self) -> Option<Whole> {
         match self {
-            Goal::Keep(bytes, _) => Some(Whole::Plain(bytes)),
+            Goal::Keep(mut bytes, _) => {
+                bytes.shrink_to_fit();
+                Some(Whole::Plain(bytes))
+            }
             Goal::KeepOwned(pieces, ..) => Some(Whole::Owned(pieces)),
             Goal::Memory { .. } | Goal::Nothing => None,
         }
@@ -86,10 +89,11 @@ impl Sink for Taker<'_> {
         let document = self.document;
         match self.goals.get_mut(part) {
             Some(Goal::Memory { decoder, elem, out, converted }) => {
-                let n = elements.len() / (*elem).max(1);
+                let n = elements.len().checked_div(*elem).unwrap_or(0);
                 let size = decoder.as_ref().map_or(*elem, Decoder::mem_size);
                 let room = n.checked_mul(size).filter(|&bytes| bytes <= out.len());
-                let Some(room) = room.filter(|_| elements.len() % (*elem).max(1) == 0) else {
+                let Some(room) = room.filter(|_| elements.len().is_multiple_of((*elem).max(1)))
+                else {
                     return Err(self.too_many());
                 };
                 let (to, rest) = std::mem::take(out).split_at_mut(room);
@@ -122,7 +126,8 @@ impl Sink for Taker<'_> {
                 if before.saturating_add(n) > *all || !n.is_multiple_of((*elem).max(1) as u64) {
                     return Err(self.too_many());
                 }
-                pieces.push((before / (*elem).max(1) as u64, elements));
+                let first = before.checked_div(*elem as u64).unwrap_or(0);
+                pieces.push((first, elements));
                 Ok(())
             }
             Some(Goal::Nothing) => Ok(()),

@@ -22,7 +22,8 @@ pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Sel
     let n = whole.count.get(axis).copied().unwrap_or(1);
     let part = n_bytes.div_ceil(parallel.max(1) as u64).clamp(LEAST_PART_BYTES, MOST_PART_BYTES);
     let n_parts = n_bytes.div_ceil(part).clamp(1, n);
-    let (each, more) = (n / n_parts.max(1), n % n_parts.max(1));
+    let each = n.checked_div(n_parts).unwrap_or(n);
+    let more = n.checked_rem(n_parts).unwrap_or(0);
     let (mut parts, mut at) = (Vec::new(), 0u64);
     for i in 0..n_parts {
         let count = each.saturating_add(u64::from(i < more));
@@ -89,19 +90,19 @@ impl DapFile {
                 let next = if now.failure.is_none() { now.left.pop() } else { None };
                 drop(now);
                 let Some((piece, out)) = next else { return };
-                let goal = Goal::Memory { decoder, elem, out, converted: Converted::default() };
-                let done = self.request(std::slice::from_ref(piece)).and_then(|request| {
-                    Ok(self.ask(&request, std::slice::from_ref(piece), vec![goal])?)
+                let done = self.ask_alone(piece, |request| {
+                    let (out, mut all) = (&mut *out, Converted::default());
+                    let goal = Goal::Memory { decoder, elem, out, converted: all };
+                    for goal in self.ask(request, std::slice::from_ref(piece), vec![goal])? {
+                        if let Goal::Memory { converted, .. } = goal {
+                            all = all.and(converted);
+                        }
+                    }
+                    Ok(all)
                 });
                 let mut now = shared.lock();
                 match done {
-                    Ok(goals) => {
-                        for goal in goals {
-                            if let Goal::Memory { converted, .. } = goal {
-                                now.converted = now.converted.and(converted);
-                            }
-                        }
-                    }
+                    Ok(converted) => now.converted = now.converted.and(converted),
                     Err(error) => drop(now.failure.get_or_insert(error)),
                 }
             }

@@ -82,7 +82,8 @@ impl Whole {
                 Whole::Owned(pieces) => {
                     let places = (0..rows.n).map(|i| i.saturating_mul(rows.step));
                     for (at, to) in places.zip(to.chunks_exact_mut(form.elem.max(1))) {
-                        let n = first.saturating_add(at) / (form.elem.max(1) as u64);
+                        let byte = first.saturating_add(at);
+                        let n = byte.checked_div(form.elem as u64).unwrap_or(0);
                         let (piece, element) = find(pieces, n, form.elem).ok_or_else(short)?;
                         let place = place.as_deref_mut().ok_or(NcError::BadType)?;
                         form.pointers.give_some(piece, element, place, to)?;

@@ -375,7 +375,20 @@ fn send(
             live.agent.run(live.agent.configure_request(request).timeout_global(Some(left)).build())
         }
     };
-    result.map_err(|error| failure_of(&error))
+    result.map_err(|error| {
+        // The host of S3 is in no URL.
+        let host = || match &live.settings.proxy {
+            Some(proxy) => format!("the proxy {}", excerpt(proxy.server.bare_host())),
+            None => excerpt(request.target.server.bare_host()),
+        };
+        let failure = failure_of(&error);
+        match error {
+            ureq::Error::HostNotFound | ureq::Error::Timeout(ureq::Timeout::Resolve) => {
+                Failure { what: format!("{} ({})", failure.what, host()), ..failure }
+            }
+            _ => failure,
+        }
+    })
 }
 
 /// What an error below HTTP is to us. No text of ureq is repeated that may have a URL.
@@ -386,7 +399,7 @@ pub(crate) fn failure_of(error: &ureq::Error) -> Failure {
             (TimedOut, "no connection came about in time".into(), Again::Soon)
         }
         ureq::Error::Timeout(ureq::Timeout::Resolve) => {
-            (TimedOut, "nobody said in time where the host is (DNS)".into(), Again::Never)
+            (TimedOut, "nobody said in time, by DNS, where the host is".into(), Again::Never)
         }
         ureq::Error::Timeout(_) => {
             (TimedOut, "nothing came for too long, or too little".into(), Again::Soon)
@@ -430,6 +443,12 @@ pub(crate) fn failure_of_io(error: &io::Error) -> Failure {
         return failure_of(inner);
     }
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        if *tls == rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) {
+            return Failure::of(
+                Unreachable,
+                "TLS: the server speaks something else (http:// instead of https://, perhaps)",
+            );
+        }
         // What a certificate is said to be for comes from the server: its beginning only.
         let text: String =
             tls.to_string().chars().filter(|ch| !ch.is_control()).take(200).collect();

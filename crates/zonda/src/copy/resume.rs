@@ -91,7 +91,12 @@ pub(super) fn run(
         Dataset::open(path, &OpenOptions { write: true, ..OpenOptions::default() })
     } else {
         complete.empty()?;
-        let create = CreateOptions { format, ..CreateOptions::default() };
+        // Its name is known to everybody: whatever stands there goes, and is not followed.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(path, &error)),
+            _ => {}
+        }
+        let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
         Dataset::create(path, &create)
     };
     let file = opened.map_err(|error| error.at_instead(&complete.part))?;
@@ -205,19 +210,19 @@ impl CompleteVars {
             let why = "another process copies to this target";
             Error::with_text(NcError::Access, why).at(&list)
         })?;
+        if !is_own(&list) {
+            let why =
+                "the list of what is complete belongs to somebody else; copy to another place";
+            return Err(Error::with_text(NcError::Access, why).at(&list));
+        }
         let (done, put, noted) = (BTreeSet::new(), Vec::new(), Instant::now());
         Ok(CompleteVars { list, part, _held: held, done, put, noted })
     }
 
     /// Reads the list of a copy. `false` where there is none of it.
     fn read(&mut self, key: &str) -> Result<bool> {
-        let is_own = |path: &Path| {
-            let own = fs::metadata("/proc/self").map(|own| own.uid());
-            let found = fs::symlink_metadata(path);
-            found.is_ok_and(|found| found.is_file() && own.is_ok_and(|own| own == found.uid()))
-        };
         // What somebody else has put there is not believed.
-        if !is_own(&self.list) || !is_own(&self.part) {
+        if !is_own(&self.part) {
             return Ok(false);
         }
         let len = fs::metadata(&self.list).map_err(|error| at(&self.list, &error))?.len();
@@ -288,6 +293,14 @@ impl CompleteVars {
         let emptied = File::options().write(true).open(&self.list);
         emptied.and_then(|list| list.set_len(0)).map_err(|error| at(&self.list, &error))
     }
+}
+
+/// Whether it is a regular file of ours.
+fn is_own(path: &Path) -> bool {
+    // What this process has the rights of.
+    let own = fs::metadata("/proc/self").map(|own| own.uid());
+    let found = fs::symlink_metadata(path);
+    found.is_ok_and(|found| found.is_file() && own.is_ok_and(|own| own == found.uid()))
 }
 
 /// A path on one line, of printable characters.

@@ -17,6 +17,7 @@ use zonda_format::{Destination, OwnedValues};
 use zonda_model::{ExtType, MemType, NcError, VarId};
 use zonda_runtime::callout::Mark;
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::worker::{self, Purpose};
 use zonda_slab::{Hyperslab, Indices};
 use zonda_storage::{RemoteFailure, StorageError};
 
@@ -39,6 +40,9 @@ struct Fake {
     more: AtomicUsize,
     /// Requests for several variables fail.
     no_lists: AtomicBool,
+    /// The first response shows that requests have to have another form.
+    other_form: AtomicBool,
+    has_other_form: AtomicBool,
     running: AtomicUsize,
     most_running: AtomicUsize,
     pause: Duration,
@@ -60,6 +64,8 @@ impl Fake {
             cut: AtomicUsize::new(usize::MAX),
             more: AtomicUsize::new(0),
             no_lists: AtomicBool::new(false),
+            other_form: AtomicBool::new(false),
+            has_other_form: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             most_running: AtomicUsize::new(0),
             pause: Duration::ZERO,
@@ -139,7 +145,10 @@ impl Protocol for FakeProtocol {
         let each =
             parts.iter().map(|part| format!("v{}{:?}{:?}{:?}", part.0, part.1, part.2, part.3));
         let query: Vec<String> = each.collect();
-        let query = query.join(",");
+        let mut query = query.join(",");
+        if self.0.has_other_form.load(Relaxed) {
+            query += "&other";
+        }
         self.0.made.lock().insert(query.clone(), parts);
         Ok(Request { extension: ".dods", query })
     }
@@ -151,6 +160,9 @@ impl Protocol for FakeProtocol {
         sink: &mut dyn Sink,
     ) -> Result<(), DapError> {
         let wrong = |what: &str| DapError::malformed(Document::Dods, 0, what);
+        if self.0.other_form.load(Relaxed) && !self.0.has_other_form.swap(true, Relaxed) {
+            return Err(wrong("not understood"));
+        }
         for (at, part) in parts.iter().enumerate().rev() {
             let mut left = part.count.iter().product::<u64>() as usize * 4;
             let mut block = [0; 4096];
@@ -303,7 +315,7 @@ fn variables_read_in_their_order_come_ahead_and_never_more_than_were_read() {
 fn a_limit_is_kept() {
     let shapes: [&[u64]; 8] = [&[10_000]; 8];
     let fetched = |limit| {
-        let (fake, dataset) = Fake::new(&shapes).open(&[("limit", limit)]);
+        let (fake, dataset) = Fake::new(&shapes).open(&[("cachelimit", limit)]);
         for _ in 0..2 {
             (0..8).for_each(|var| all(&dataset, var, 10_000).unwrap());
         }
@@ -391,11 +403,11 @@ fn threads_get_what_they_ask_for() {
     let shapes: Vec<&[u64]> = shapes.iter().map(|shape| &shape[..]).collect();
     let mut fake = Fake::new(&shapes);
     fake.pause = Duration::from_millis(1);
-    let (_, dataset) = fake.open(&[("limit", "100000")]);
+    let (_, dataset) = fake.open(&[("cachelimit", "100000")]);
     std::thread::scope(|scope| {
         for seed in 0..8usize {
             let dataset = &dataset;
-            scope.spawn(move || {
+            let work = move || {
                 for round in 0..40 {
                     let var = (seed * 7 + round * 5) % 12;
                     if round % 3 == 0 {
@@ -411,7 +423,8 @@ fn threads_get_what_they_ask_for() {
                         all(dataset, var, 5_000).unwrap();
                     }
                 }
-            });
+            };
+            worker::spawn_scoped(scope, format!("get {seed}"), Purpose::Share, work).unwrap();
         }
     });
 }
@@ -439,4 +452,15 @@ fn variables_too_long_for_a_classic_file_are_no_matter() {
     assert_eq!(dataset.format(), zonda_format::Format::Cdf1);
     let values = get(&dataset, 1, &[200, 1], &[2, 2], &[]).unwrap();
     assert_eq!(values, [1601, 1602, 1609, 1610].map(|at| number(1, at)));
+}
+
+#[test]
+fn another_request_for_the_same_elements_is_made_once() {
+    let fake = Fake::new(&[&[100_000]]);
+    fake.other_form.store(true, Relaxed);
+    let (fake, dataset) = fake.open(&[]);
+    assert_eq!(get(&dataset, 0, &[5], &[2], &[3]).unwrap(), [5, 8]);
+    assert_eq!(fake.asked().len(), 2);
+    assert_eq!(get(&dataset, 0, &[6], &[2], &[3]).unwrap(), [6, 9]);
+    assert_eq!(fake.asked().len(), 3);
 }

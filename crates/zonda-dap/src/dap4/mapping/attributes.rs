@@ -1,5 +1,7 @@
 //! Attributes: the text of a DMR as values.
 
+use std::collections::HashMap;
+
 use zonda_format::{NC_STRING, OwnedValues};
 
 use super::super::dmr::{Atomic, Attribute, AttributeValue, Group, Type, names};
@@ -53,6 +55,7 @@ impl Mapper<'_> {
         of: Option<(&Found<'_>, i32)>,
     ) -> Result<Vec<Att>, DapError> {
         let mut atts: Vec<Att> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
         for attribute in all {
             let AttributeValue::Values(kind, values) = &attribute.value else { continue };
             if attribute.name.starts_with("_edu.ucar.")
@@ -62,7 +65,8 @@ impl Mapper<'_> {
             }
             let Some(att) = self.attribute(attribute, kind, values, of)? else { continue };
             // As with calls that put an attribute twice, the last one stays.
-            match atts.iter_mut().find(|before| before.name == att.name) {
+            let place = *places.entry(att.name.clone()).or_insert(atts.len());
+            match atts.get_mut(place) {
                 Some(before) => *before = att,
                 None => atts.push(att),
             }
@@ -155,13 +159,9 @@ impl Target<'_> {
             Target::Atomic(atomic) => return Some(integer(whole(text, *atomic)?, *atomic)),
             Target::Enum(known) => known,
         };
-        let named = known.constants.iter().find(|(name, _)| name == text);
-        let value = || whole(text, known.base);
-        let found = named.or_else(|| {
-            let value = value()?;
-            known.constants.iter().find(|(_, constant)| *constant == value)
-        });
-        Some(integer(found?.1, known.base))
+        let named = known.names.get(text).copied();
+        let value = || whole(text, known.base).filter(|value| known.values.contains(value));
+        Some(integer(named.or_else(value)?, known.base))
     }
 }
 

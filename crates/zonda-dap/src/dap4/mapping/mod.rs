@@ -58,6 +58,8 @@ pub(super) fn model(dmr: &Dmr, settings: Settings) -> Result<(Model, Vec<Known>)
         dim_names: HashSet::new(),
         taken: HashSet::new(),
         enums: HashMap::new(),
+        opaques: HashMap::new(),
+        type_names: HashMap::new(),
         group_names: HashMap::new(),
     };
     mapper.group(&dmr.root, None, "")?;
@@ -83,6 +85,10 @@ struct Mapper<'a> {
     taken: HashSet<(usize, String)>,
     /// Numbers of enumerations by name with all groups, and what their members are.
     enums: HashMap<String, types::Enum>,
+    /// Opaque types by size.
+    opaques: HashMap<usize, i32>,
+    /// Types by group and name.
+    type_names: HashMap<(usize, String), i32>,
     group_names: HashMap<String, usize>,
 }
 

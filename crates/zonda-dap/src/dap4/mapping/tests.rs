@@ -211,3 +211,17 @@ fn what_a_server_says_of_its_file() {
     assert_eq!(model.vars[2].nc_type, model.vars[3].nc_type);
     assert_eq!(types(&plain(text))[0], "opaque16_t 16 ()");
 }
+
+#[test]
+fn many_of_everything_take_no_time_with_the_square() {
+    let many = |one: &dyn Fn(u32) -> String| (0..8_000).map(one).collect::<String>();
+    let attributes = |i| format!("<Attribute name='a{i}' type='Int8'><Value>1</Value></Attribute>");
+    assert_eq!(plain(&many(&attributes)).groups[0].atts.len(), 8_000);
+    let fields = many(&|i| format!("<Opaque name='f{i}'/>"));
+    assert_eq!(plain(&format!("<Structure name='s'>{fields}</Structure>")).types.len(), 2);
+    let structures = |i| format!("<Structure name='s{i}'><Int8 name='a'/></Structure>");
+    assert_eq!(plain(&many(&structures)).types.len(), 8_000);
+    let one = "<Enumeration name='e' basetype='Int8'><EnumConst name='a' value='1'/></Enumeration>";
+    let error = made(&one.repeat(8_000), Settings::default()).unwrap_err().to_string();
+    assert!(error.contains("too long"), "{error}");
+}

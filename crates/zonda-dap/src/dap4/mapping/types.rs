@@ -1,5 +1,7 @@
 //! Types of users: enumerations, opaques, compounds, sequences.
 
+use std::collections::{HashMap, HashSet};
+
 use zonda_format::{FIRST_USER_TYPE, Field, GroupId, UserClass, UserType};
 
 use super::super::dmr::{Atomic, Group, Type, Variable, names, reserved};
@@ -12,7 +14,8 @@ use crate::error::DapError;
 pub(super) struct Enum {
     pub(super) nc_type: i32,
     pub(super) base: Atomic,
-    pub(super) constants: Vec<(String, i128)>,
+    pub(super) names: HashMap<String, i128>,
+    pub(super) values: HashSet<i128>,
 }
 
 /// An integer in native order, cut to the size of its type as C does it.
@@ -47,9 +50,10 @@ impl Mapper<'_> {
                 members: members.collect::<Result<_, DapError>>()?,
             };
             let size = one.base.size().unwrap_or(1);
-            let name = self.free(here, netcdf_name(&one.name)?);
-            let nc_type = self.push(name, here, size, class)?;
-            let known = Enum { nc_type, base: one.base, constants: one.constants.clone() };
+            let nc_type = self.push(netcdf_name(&one.name)?, here, size, class)?;
+            let values = one.constants.iter().map(|(_, value)| *value).collect();
+            let names = one.constants.iter().rev().cloned().collect();
+            let known = Enum { nc_type, base: one.base, names, values };
             self.enums.insert(names::join(path, &one.name), known);
         }
         for inner in &group.groups {
@@ -87,8 +91,9 @@ impl Mapper<'_> {
                     || Ok((group, format!("opaque{}_t", layout.size))),
                     Ok::<_, DapError>,
                 )?;
-                let name = self.free(group, name);
-                self.push(name, group, layout.size, UserClass::Opaque).map(|_| ())
+                let nc_type = self.push(name, group, layout.size, UserClass::Opaque)?;
+                self.opaques.insert(layout.size, nc_type);
+                Ok(())
             }
             _ => Ok(()),
         }
@@ -106,8 +111,7 @@ impl Mapper<'_> {
     }
 
     fn opaque(&self, size: usize) -> Option<i32> {
-        let is_it = |ty: &UserType| matches!(ty.class, UserClass::Opaque) && ty.size == size;
-        number(self.model.types.iter().position(is_it)?)
+        self.opaques.get(&size).copied()
     }
 
     /// The number of the type of a variable or field; types that it needs are made. `name` is the name of the variable, or of the field with those around
@@ -154,17 +158,17 @@ impl Mapper<'_> {
         name: &str,
     ) -> Result<UserClass, DapError> {
         let Kind::Structure(placed) = &layout.kind else { return Ok(UserClass::Unknown) };
-        let mut made: Vec<Field> = Vec::new();
+        let (mut made, mut names) = (Vec::new(), HashSet::new());
         for (field, placed) in fields.iter().zip(placed) {
             let written = netcdf_name(&field.name)?;
             let inner = format!("{name}_{written}");
             let nc_type = self.type_of(field, &placed.layout, group, &inner)?;
             let dims = placed.dims.iter().map(|len| i32::try_from(*len)).collect::<Result<_, _>>();
             let dims = dims.map_err(|_| unrepresentable(format!("{inner} is too large")))?;
-            let written: Box<[u8]> = written.into_bytes().into();
-            if made.iter().any(|before| before.name == written) {
+            if !names.insert(written.clone()) {
                 return Err(unrepresentable(format!("field {inner} is there twice")));
             }
+            let written = written.into_bytes().into();
             made.push(Field { name: written, offset: placed.offset, nc_type, dims });
         }
         Ok(UserClass::Compound(made))
@@ -188,41 +192,37 @@ impl Mapper<'_> {
         size: usize,
         class: UserClass,
     ) -> Result<i32, DapError> {
-        let said = format!("{class:?}");
-        let is_it = |ty: &UserType| {
-            *ty.name == *name.as_bytes()
-                && usize::from(ty.group.0) == group
-                && ty.size == size
-                && format!("{:?}", ty.class) == said
-        };
-        if let Some(nc_type) = self.model.types.iter().position(is_it).and_then(number) {
-            return Ok(nc_type);
-        }
-        let name = self.free(group, name);
-        self.push(name, group, size, class)
+        let known = self.type_names.get(&(group, name.clone())).copied();
+        let same = known.filter(|nc_type| {
+            let ty = UserType::index(*nc_type).and_then(|index| self.model.types.get(index));
+            ty.is_some_and(|ty| {
+                ty.size == size && format!("{:?}", ty.class) == format!("{class:?}")
+            })
+        });
+        same.map_or_else(|| self.push(name, group, size, class), Ok)
     }
 
-    /// The name, or one like it that nothing in the group has.
-    fn free(&mut self, group: usize, mut name: String) -> String {
-        while !self.taken.insert((group, name.clone())) {
-            name.push('_');
-        }
-        name
-    }
-
+    /// Makes a type with that name, or one like it that nothing in the group has.
     fn push(
         &mut self,
-        name: String,
+        mut name: String,
         group: usize,
         size: usize,
         class: UserClass,
     ) -> Result<i32, DapError> {
-        if name.len() > super::MOST_NAME {
-            return Err(unrepresentable(format!("the name {name:?} of a type is too long")));
+        loop {
+            if name.len() > super::MOST_NAME {
+                return Err(unrepresentable(format!("the name {name:?} of a type is too long")));
+            }
+            if self.taken.insert((group, name.clone())) {
+                break;
+            }
+            name.push('_');
         }
         let too_many = || unrepresentable("too many types".into());
-        let group = GroupId(u16::try_from(group).map_err(|_| too_many())?);
         let nc_type = number(self.model.types.len()).ok_or_else(too_many)?;
+        self.type_names.insert((group, name.clone()), nc_type);
+        let group = GroupId(u16::try_from(group).map_err(|_| too_many())?);
         let name = name.into_bytes().into();
         self.model.types.push(UserType { name, group, size, class, is_stored: true });
         Ok(nc_type)

@@ -218,7 +218,7 @@ fn random_bodies_come_back() {
 #[test]
 fn random_bodies_cut_anywhere_are_errors() {
     let mut random = Rng::with_seed(29);
-    for _ in 0..12 {
+    for _ in 0..8 {
         let dmr = dmr(&mut random);
         let form = form(&mut random);
         let (body, layouts, _) = body(&mut random, &dmr, form);
