@@ -7,7 +7,6 @@
 use std::ffi::{CStr, CString, c_int};
 use std::ops::Deref;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -91,10 +90,7 @@ impl OpenDataset {
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
 /// another thread closes it.
 pub(crate) struct FileRef {
-    /// The dataset of the entry. Who asks it need not wait for the guard, which comes by way of memory.
-    open: NonNull<OpenDataset>,
-    /// Keeps the entry as it is.
-    entry: Guard<Option<Arc<SlotEntry>>>,
+    file: Guard<Option<Arc<SlotEntry>>>,
     /// The group that the `ncid` names.
     pub(crate) group: GroupId,
 }
@@ -122,8 +118,12 @@ impl Deref for FileRef {
     type Target = OpenDataset;
     #[inline]
     fn deref(&self) -> &OpenDataset {
-        // SAFETY: `look_up`, which alone makes a `FileRef`, takes the address from the entry that the guard keeps, and an entry does not change.
-        unsafe { self.open.as_ref() }
+        match self.file.as_deref() {
+            Some(SlotEntry::Dataset(file)) => file,
+            // SAFETY: `look_up`, which alone makes a `FileRef`, has found a dataset in there, and an
+            // entry does not change. That saves each call a second test of the kind.
+            _ => unsafe { std::hint::unreachable_unchecked() },
+        }
     }
 }
 
@@ -221,16 +221,16 @@ fn look_up(ncid: c_int) -> Result<FileRef, NotOpen> {
     if zonda_trace::on() {
         trace::files::set_current(slot);
     }
-    let entry = SLOTS[slot].load();
+    let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
-    match entry.as_deref() {
+    match file.as_deref() {
         Some(SlotEntry::Dataset(open)) if open.dataset.is_out_of_reach() => {
             Err(NotOpen::OutOfReach)
         }
         Some(SlotEntry::Dataset(open))
             if group == GroupId::ROOT || open.dataset.capabilities().groups =>
         {
-            Ok(FileRef { open: NonNull::from(open), entry, group })
+            Ok(FileRef { file, group })
         }
         _ => Err(NotOpen::Unknown),
     }
@@ -377,12 +377,12 @@ fn take_out(slot: usize, entry: Guard<Option<Arc<SlotEntry>>>) -> Option<Arc<Slo
 /// `NC_EBADID` when nothing is open under that number.
 pub(crate) fn remove(ncid: c_int) -> Result<SharedFile, NcError> {
     let found = any_group(ncid)?;
-    take_out(slot_of(ncid), found.entry).map(SharedFile).ok_or(NcError::BadId)
+    take_out(slot_of(ncid), found.file).map(SharedFile).ok_or(NcError::BadId)
 }
 
 /// Takes a closed file out of the table; `None` where another thread has done that.
 pub(crate) fn take_closed(file: FileRef, ncid: c_int) -> Option<SharedFile> {
-    take_out(slot_of(ncid), file.entry).map(SharedFile)
+    take_out(slot_of(ncid), file.file).map(SharedFile)
 }
 
 /// [`remove`] for a file of a program's own format.
