@@ -242,8 +242,13 @@ def at_random(bench):
             bench.counts.attempt("random %d" % seed, as_the_reference, bench, "file://%s" % random2.write(folder, seed))
 
 
+# The reference reads one element of an array field of a structure where the body has two (test_vlen4 of its tests; the CDL of that file has both).
+LOST = ("{{1}, {3}, {5}, {7}}, {}}", "{{1}, {3}, {5}, {7}}, {{100}, {200}}}")
+
+
 def as_the_reference(bench, url):
     wanted = bench.dump(url, env=rig.environment(rig.reference(), HOME=bench.home))
+    wanted = (wanted[0], wanted[1].replace(*LOST), *wanted[2:])
     got = bench.dump(url)
     if wanted[0] or "duplicate dim names" in wanted[2]:
         # What it refuses we may read; that it ends is seen.

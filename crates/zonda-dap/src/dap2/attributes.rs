@@ -326,7 +326,7 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 /// Text with its escapes (`\n`, `\x41`, `\101`, ...) replaced, up to the first zero byte, as the reference has it.
-pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
+fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some((&first, after)) = rest.split_first() {

@@ -1,6 +1,5 @@
 //! The elements of a response that are wanted: the server may have been asked for more, or have given all.
 
-use crate::dap2::attributes::unescaped;
 use crate::dap2::limits::BLOCK_BYTES;
 use crate::error::{DapError, Document};
 use crate::protocol::Sink;
@@ -173,9 +172,8 @@ impl Select {
         self.n_came = self.n_came.saturating_add(1);
         let Some(characters) = self.characters.filter(|_| is_wanted) else { return Ok(()) };
         self.n_given = self.n_given.saturating_add(1);
-        let text = unescaped(text);
         let len = usize::try_from(characters.len).unwrap_or(usize::MAX);
-        let text = text.get(..len).unwrap_or(&text);
+        let text = text.get(..len).unwrap_or(text);
         for n in 0..characters.count {
             let at =
                 n.checked_mul(characters.stride).and_then(|at| at.checked_add(characters.start));
