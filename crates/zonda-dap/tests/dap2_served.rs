@@ -333,7 +333,7 @@ fn expected(name: &str, atomic: Atomic, bases: &[Base], text_len: u64, part: &Pa
             out.extend(bytes(atomic, number(own, place)));
             continue;
         }
-        let mut chars = text(own, place).replace("\\t", "\t").into_bytes();
+        let mut chars = text(own, place).into_bytes();
         chars.resize(usize::try_from(text_len).unwrap(), 0);
         let last = bases.len();
         let indices = (0..part.count[last]).map(|n| part.start[last] + n * part.stride[last]);

@@ -318,6 +318,10 @@ fn integer(text: &str) -> Option<i64> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number);
     }
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    if let Some(digits) = digits.filter(|digits| !digits.starts_with(['+', '-'])) {
+        return i64::from_str_radix(digits, 16).ok();
+    }
     // As the reference takes it: numbers with a fraction lose it.
     let number = text.parse::<f64>().ok()?.trunc();
     let fits = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number);
@@ -393,6 +397,15 @@ mod tests {
 
     fn shown(list: &[Attached<'_>]) -> String {
         list.iter().map(|attached| attached.name.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn integers_may_have_sixteen_digits() {
+        assert_eq!(
+            [integer("0x1F"), integer("0Xff"), integer("-7")],
+            [Some(31), Some(255), Some(-7)]
+        );
+        assert_eq!([integer("0x"), integer("0x-1"), integer("0xg"), integer("x1")], [None; 4]);
     }
 
     #[test]

@@ -26,3 +26,5 @@ pub const MAX_ATTACHED: usize = 1 << 20;
 pub const MAX_FULL_NAME_BYTES: usize = 1024;
 /// Bytes of a message of the server that are shown.
 pub const MAX_MESSAGE_BYTES: usize = 1000;
+/// Records of a sequence that are counted when a dataset is opened, unless the user sets a limit: a server may send them without end.
+pub const MAX_RECORDS: u64 = 1 << 24;

@@ -7,13 +7,21 @@ use crate::dap2::constraint::{Projection, Segment, Slice};
 use crate::dap2::dataset::{find, lacks};
 use crate::dap2::dds::{Dds, Kind};
 use crate::dap2::fetch::ask;
+use crate::dap2::limits::MAX_RECORDS;
 use crate::error::{DapError, Document};
 use crate::protocol::Server;
 
 /// Counts records, and takes nothing.
-#[derive(Default)]
 struct Count {
     records: HashMap<usize, u64>,
+    /// How many a sequence may have.
+    most: u64,
+}
+
+impl Count {
+    fn up_to(most: u64) -> Count {
+        Count { records: HashMap::new(), most }
+    }
 }
 
 impl Visitor for Count {
@@ -36,6 +44,13 @@ impl Visitor for Count {
     fn record(&mut self, node: usize) -> Result<(), DapError> {
         let records = self.records.entry(node).or_insert(0);
         *records = records.saturating_add(1);
+        if *records > self.most {
+            let most = self.most;
+            let what = format!(
+                "a sequence has more than {most} records: limit=N in the URL asks for the first N"
+            );
+            return Err(DapError::Unrepresentable { document: Document::Dods, what });
+        }
         Ok(())
     }
 
@@ -78,7 +93,7 @@ pub(super) fn count_all(
     let mut body = ask(server, Document::Dods, ".dods", query)?;
     let body = Body::open(&mut body)?;
     let theirs = body.dds().clone();
-    let mut count = Count::default();
+    let mut count = Count::up_to(MAX_RECORDS);
     body.values(&mut count)?;
     let mut records = HashMap::new();
     for id in sequences {
@@ -115,7 +130,22 @@ pub(super) fn count_one(
     let body = Body::open(&mut body)?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let theirs = find(body.dds(), &names).ok_or_else(|| lacks(&names))?;
-    let mut count = Count::default();
+    let mut count = Count::up_to(most.unwrap_or(0).max(MAX_RECORDS));
     body.values(&mut count)?;
     Ok(count.records.get(&theirs).copied().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_without_end_are_not_counted_without_end() {
+        let mut count = Count::up_to(3);
+        (0..3).for_each(|_| count.record(0).unwrap());
+        count.record(1).unwrap();
+        let error = count.record(0).unwrap_err().to_string();
+        assert!(error.contains("more than 3 records: limit=N"), "{error}");
+        assert_eq!(count.records[&1], 1);
+    }
 }

@@ -293,7 +293,7 @@ mod tests {
             select.text(text.as_bytes(), &mut taken).unwrap();
         }
         select.finish(&mut taken).unwrap();
-        assert_eq!(taken.0, b"bdf\n\0\0\0\0\0");
+        assert_eq!(taken.0, b"bdfx1n\0\0\0");
         assert_eq!(select.text_bytes(), 28);
     }
 

@@ -39,14 +39,21 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
+/// Whether only a dataset of OPeNDAP has the code: `NC_EDAP` to `NC_EAUTH`.
+fn is_dap_code(code: zonda::NcError) -> bool {
+    (zonda::NcError::Auth.code()..=zonda::NcError::Dap.code()).contains(&code.code())
+}
+
 fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusal> {
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let file = Dataset::open(&input::place(&options.file), &open).map_err(|error| {
         let label = input::label(&options.file);
         let message = format!("{}: {}", label.display(), text_of(error.code()));
-        // Error codes say neither how many bytes were missing, nor what a server answered.
-        let is_more = error.code() == zonda::NcError::NoMem || error.remote_failure().is_some();
+        // Error codes say neither how many bytes were missing, nor what a server answered, nor what is wrong with a constraint or a document.
+        let is_of_dap = zonda::names_dap(&input::place(&options.file)) || is_dap_code(error.code());
+        let is_of_server = error.remote_failure().is_some() || is_of_dap;
+        let is_more = error.code() == zonda::NcError::NoMem || is_of_server;
         match is_more {
             true => NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line())),
             false => NcdumpRefusal::Text(message),

@@ -11,5 +11,5 @@ pub(super) mod xml;
 pub use names::At;
 pub use tree::{
     Atomic, Attribute, AttributeValue, DimRef, Dimension, Dmr, Enumeration, Group, MOST_DEPTH,
-    Type, Variable, reserved,
+    MOST_OBJECTS, Type, Variable, reserved,
 };

@@ -6,7 +6,7 @@ use super::names::At;
 use super::relative;
 use super::tree::{
     Atomic, Attribute, AttributeValue, DimRef, Dimension, Dmr, Enumeration, Group, MOST_DEPTH,
-    Type, Variable,
+    MOST_OBJECTS, Type, Variable,
 };
 use super::xml;
 use crate::dap4::error;
@@ -32,6 +32,10 @@ impl Dmr {
             "Error" => return Err(error::of_element(Document::Dmr, root)),
             name => return wrong(root, format!("the root is <{name}>, not <Dataset>")),
         }
+        if let Some(node) = document.descendants().filter(is_object).nth(MOST_OBJECTS) {
+            let what = "variables, fields, dimensions, types and groups";
+            return wrong(node, format!("there are more than {MOST_OBJECTS} {what}"));
+        }
         let attribute = |name| root.attribute(name).unwrap_or_default().to_owned();
         let mut dmr = Dmr {
             name: attribute("name"),
@@ -43,6 +47,14 @@ impl Dmr {
         relative::resolve(&mut dmr);
         Ok(dmr)
     }
+}
+
+/// Whether an element becomes a definition, each of which takes some kilobytes of memory.
+fn is_object(node: &Node<'_, '_>) -> bool {
+    const OTHERS: [&str; 8] =
+        ["Structure", "Sequence", "Enum", "Opaque", "Group", "Dimension", "Enumeration", "Array"];
+    let name = node.tag_name().name();
+    node.is_element() && (OTHERS.contains(&name) || Atomic::named(name).is_some())
 }
 
 fn at(node: Node<'_, '_>) -> At {
@@ -333,5 +345,16 @@ mod tests {
         }
         let error = Dmr::parse(b"<?xml version='1.0'?><DDS/>").unwrap_err();
         assert!(matches!(error, DapError::Malformed { .. }), "{error}");
+    }
+
+    #[test]
+    fn definitions_are_bounded_in_number() {
+        let of = |n: usize| {
+            let vars: String = (0..n).map(|i| format!("<Int8 name=\"v{i}\"/>")).collect();
+            Dmr::parse(format!("<Dataset name=\"d\">{vars}</Dataset>").as_bytes())
+        };
+        assert_eq!(of(MOST_OBJECTS).unwrap().root.vars.len(), MOST_OBJECTS);
+        let error = of(MOST_OBJECTS + 1).unwrap_err().to_string();
+        assert!(error.contains("more than 65536 variables"), "{error}");
     }
 }

@@ -6,6 +6,9 @@ use super::names::At;
 /// How deep groups, structures, sequences and containers of attributes are nested at most.
 pub const MOST_DEPTH: usize = 64;
 
+/// Variables, fields, dimensions, types and groups of a dataset.
+pub const MOST_OBJECTS: usize = 1 << 16;
+
 /// A DMR: the root group, and what the document says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dmr {
