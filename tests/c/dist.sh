@@ -134,7 +134,7 @@ with_cmake() { # with_cmake TARGET
 cmake_minimum_required(VERSION 3.10)
 project(hello C)
 find_package(netCDF 4.6 REQUIRED)
-if(NOT netCDF_HAS_NC2 OR netCDF_HAS_HDF4 OR netCDF_HAS_DAP OR netCDF_HAS_NCZARR OR NOT netCDF_INCLUDE_DIR)
+if(NOT netCDF_HAS_NC2 OR netCDF_HAS_HDF4 OR NOT netCDF_HAS_DAP OR netCDF_HAS_NCZARR OR NOT netCDF_INCLUDE_DIR)
   message(FATAL_ERROR "netCDF_* variables are wrong")
 endif()
 add_executable(hello hello.c)

@@ -41,9 +41,7 @@ HEADERS = [
 # Macros that differ on purpose: name -> reason.
 DIFFERENT = {
     "NC_HAS_ZSTD": "the filter is built in; the distribution left it to a plugin",
-    "NC_HAS_BYTERANGE": "the distribution was built without",
-    "NC_HAS_DAP2": "not there; tests/c/dist/features.c tries each claim",
-    "NC_HAS_DAP4": "not there",
+    "NC_HAS_BYTERANGE": "the distribution was built without; tests/c/dist/features.c tries each claim",
     "NC_HAS_NCZARR": "not there",
     "NC_HAS_PAR_FILTERS": "those for one process say no, as of all that is parallel; the second set says yes",
     "NC_HAS_ERANGE_FILL": "values out of range are stored converted, by the distribution's library too",
