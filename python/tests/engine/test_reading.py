@@ -214,7 +214,9 @@ def test_guess(tmp_path, path):
     other.write_bytes(b"something else")
     assert guess(path) and guess(tmp_path / "not_there.nc")
     assert not guess(other) and not guess(tmp_path / "x.tif")
-    assert guess("https://host/data.nc") and guess("https://host/data?id=1#mode=bytes") and not guess("https://host/x.tif")
+    assert guess("https://host/data.nc") and guess("https://host/data?id=1#mode=bytes")
+    # Any other may be a dataset of OPeNDAP.
+    assert guess("https://host/x") and not guess("https://host/x.zarr")
     assert not guess(3)
 
 

@@ -57,6 +57,9 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
                 return True
             return not place.lower().startswith("s3:") and "zarr" not in (place + fragment).lower()
         if isinstance(filename_or_obj, (str, os.PathLike)):
+            if "://" in os.fspath(filename_or_obj):
+                # Of another library.
+                return False
             try:
                 with open(filename_or_obj, "rb") as file:
                     return file.read(8).startswith(_MAGIC)

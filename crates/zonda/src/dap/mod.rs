@@ -163,8 +163,8 @@ fn neither(of_dap: Error, of_bytes: Error) -> Error {
         // It was to be written.
         Some(failure) => failure == RemoteFailure::ReadOnly,
     };
-    if is_file {
-        // Something is wrong with it.
+    // Something is wrong with the file; or the query is no constraint, so that nobody was asked for a dataset.
+    if is_file || of_dap.code() == NcError::DapConstraint {
         return of_bytes;
     }
     let text = format!(
