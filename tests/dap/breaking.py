@@ -141,15 +141,11 @@ def asked(bench, port, version, variable="v"):
     return time.monotonic() - began, json.loads(done.stdout)
 
 
-def bounded(took, told, mib=MIB):
+def bounded(took, told):
     if took > SECONDS:
         raise Wrong("it takes %.1f s: %s" % (took, told))
-    if told["peak"] > mib:
+    if told["peak"] > MIB:
         raise Wrong("it takes %d MiB: %s" % (told["peak"], told))
-
-
-# A value of a type without a length of its own is taken as it comes, until the time for the request is over.
-MORE_MIB = {"chunks_for_ever": 2048}
 
 
 def breaks(bench, version, where, act, codes, only_open, message):
@@ -158,7 +154,7 @@ def breaks(bench, version, where, act, codes, only_open, message):
         took, told = asked(bench, server.port, version, "" if only_open else "v")
     finally:
         server.close()
-    bounded(took, told, MORE_MIB.get(act.__name__, MIB))
+    bounded(took, told)
     code = told["open"] or told.get("get", 0)
     if code == 0:
         if only_open:

@@ -19,6 +19,7 @@ pub mod fork;
 pub mod lock;
 mod machine;
 pub mod memory;
+mod network;
 #[allow(unsafe_code)]
 mod os;
 mod pool;
@@ -30,6 +31,7 @@ pub mod worker;
 
 pub use cpus::CpuSet;
 pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
+pub use network::network_pool;
 pub use pool::Pool;
 pub use ranks::{Ranks, launched_rank, rank_number};
 pub use settled::Settled;

@@ -169,7 +169,8 @@ impl DapFile {
         let mut left = ahead.min(MOST_AHEAD_BYTES).min(most);
         for next in var.saturating_add(1)..self.vars.len() {
             let bytes = self.bytes_of(next);
-            if chosen.contains(&next) || !is_missing(next) || bytes == 0 {
+            let is_of_no_length = self.protocol.has_pointers(next);
+            if chosen.contains(&next) || !is_missing(next) || bytes == 0 || is_of_no_length {
                 continue;
             }
             if bytes > left || bytes > MOST_KEPT_VAR_BYTES {

@@ -141,6 +141,8 @@ impl DapFile {
             let n = self.vars.get(*var).map(|var| product(&var.shape));
             n.is_some_and(|n| n > 0 && n <= SMALL_ELEMS)
                 && self.bytes_of(*var) <= MOST_PREFETCH_BYTES
+                // How long strings and sequences are, nobody knows before they are here.
+                && !self.protocol.has_pointers(*var)
         };
         let mut small: Vec<usize> = (0..self.vars.len()).filter(is_small).collect();
         small.sort_by_key(|&var| {

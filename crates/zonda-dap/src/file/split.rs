@@ -1,18 +1,15 @@
 //! Long selections in parts, which are asked for at the same time.
 
-use std::sync::Arc;
-
 use zonda_convert::{Converted, Decoder};
 use zonda_format::{Error, Result};
 use zonda_model::NcError;
-use zonda_runtime::lock::{Global, Mutex, Rank};
-use zonda_runtime::worker::Purpose;
-use zonda_runtime::{Pool, fork};
+use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::network_pool;
 
 use super::DapFile;
 use super::companions::Selection;
 use super::sink::Goal;
-use super::tuning::{LEAST_PART_BYTES, MOST_PART_BYTES, MOST_THREADS};
+use super::tuning::{LEAST_PART_BYTES, MOST_PART_BYTES};
 
 /// Cuts a selection of `n_bytes` bytes along its slowest dimension of more than one index, into parts that follow each other in memory.
 pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Selection> {
@@ -40,20 +37,6 @@ pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Sel
         parts.push(one);
     }
     parts
-}
-
-/// The threads of this process that ask, besides those that call.
-fn pool() -> Arc<Pool> {
-    static POOL: Global<Option<(u32, Arc<Pool>)>> = Global::new(Rank::Fetching, None, || None);
-    let pid = fork::process_id();
-    let mut made = POOL.lock();
-    if let Some((_, pool)) = made.as_ref().filter(|(of, _)| *of == pid) {
-        return Arc::clone(pool);
-    }
-    let pool = Arc::new(Pool::of(Purpose::Remote, Rank::Pool, MOST_THREADS));
-    // What a fork left behind may be locked by threads that are not there: it is not dropped.
-    std::mem::forget(made.replace((pid, Arc::clone(&pool))));
-    pool
 }
 
 /// What threads that ask for parts share.
@@ -108,7 +91,7 @@ impl DapFile {
             }
         };
         let helpers = self.server.parallel().min(pieces.len()).saturating_sub(1);
-        pool().run_beside(helpers, &work, work);
+        network_pool().run_beside(helpers, &work, work);
         let shared = shared.into_inner();
         match shared.failure {
             Some(error) => Err(error),

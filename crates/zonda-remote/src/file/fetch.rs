@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use zonda_runtime::lock::{Condvar, Global, Mutex, MutexGuard, Rank};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 use zonda_runtime::memory::{self, Holder, Kind};
-use zonda_runtime::worker::Purpose;
-use zonda_runtime::{Pool, fork};
+use zonda_runtime::{fork, network_pool};
 use zonda_storage::RemoteFailure;
 use zonda_trace::{Args, EventKind};
 
@@ -23,7 +22,7 @@ use super::plan::{Plan, PlanTerms, plan};
 use super::speed::Speed;
 use super::tuning::{
     AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_AHEAD_TOLD_BYTES,
-    MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
+    MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
 };
 use crate::RemoteError;
 use crate::entered;
@@ -170,7 +169,7 @@ impl Fetcher {
         drop(work);
         for started in 0..n {
             let fetcher = Arc::clone(self);
-            if !pool().spawn(move || fetcher.serve()) {
+            if !network_pool().spawn(move || fetcher.serve()) {
                 // Those who read ask themselves.
                 self.lock().n_workers -= n - started;
                 return;
@@ -502,18 +501,4 @@ fn wanted_within(sorted: &[Range<u64>], part: &Range<u64>) -> u64 {
         }
     }
     sum
-}
-
-/// The threads of this process that ask servers.
-fn pool() -> Arc<Pool> {
-    static POOL: Global<Option<(u32, Arc<Pool>)>> = Global::new(Rank::Fetching, None, || None);
-    let pid = fork::process_id();
-    let mut made = POOL.lock();
-    if let Some((_, pool)) = made.as_ref().filter(|(of, _)| *of == pid) {
-        return Arc::clone(pool);
-    }
-    let pool = Arc::new(Pool::of(Purpose::Remote, Rank::FetchQueue, MOST_FETCH_THREADS));
-    // What a fork left behind may be locked by threads that are not there: it is not dropped.
-    std::mem::forget(made.replace((pid, Arc::clone(&pool))));
-    pool
 }
