@@ -19,10 +19,10 @@ pub mod fork;
 pub mod lock;
 mod machine;
 pub mod memory;
-mod network;
 #[allow(unsafe_code)]
 mod os;
 mod pool;
+mod process_pool;
 mod ranks;
 pub mod setting;
 mod settled;
@@ -31,8 +31,8 @@ pub mod worker;
 
 pub use cpus::CpuSet;
 pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
-pub use network::network_pool;
 pub use pool::Pool;
+pub use process_pool::ProcessPool;
 pub use ranks::{Ranks, launched_rank, rank_number};
 pub use settled::Settled;
 

@@ -38,6 +38,3 @@ pub(crate) const SMALL_BUDGET_BYTES: u64 = 1 << 20;
 /// Moments at which the time of a holder and that of the process were noted together. More make ages more exact. No row:
 /// memory is not scarce there.
 pub(crate) const REMEMBERED_MOMENTS: usize = 32;
-
-/// Requests to servers at the same time, besides those of the threads that call; more wait.
-pub(crate) const MOST_NETWORK_THREADS: usize = 32;

@@ -3,13 +3,17 @@
 use zonda_convert::{Converted, Decoder};
 use zonda_format::{Error, Result};
 use zonda_model::NcError;
+use zonda_runtime::ProcessPool;
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_runtime::network_pool;
+use zonda_runtime::worker::Purpose;
 
 use super::DapFile;
 use super::companions::Selection;
 use super::sink::Goal;
-use super::tuning::{LEAST_PART_BYTES, MOST_PART_BYTES};
+use super::tuning::{LEAST_PART_BYTES, MOST_PART_BYTES, MOST_THREADS};
+
+/// The threads of this process that ask, besides those that call.
+static POOL: ProcessPool = ProcessPool::new(Purpose::Remote, Rank::Pool, MOST_THREADS);
 
 /// Cuts a selection of `n_bytes` bytes along its slowest dimension of more than one index, into parts that follow each other in memory.
 pub(super) fn split(whole: &Selection, n_bytes: u64, parallel: usize) -> Vec<Selection> {
@@ -91,7 +95,7 @@ impl DapFile {
             }
         };
         let helpers = self.server.parallel().min(pieces.len()).saturating_sub(1);
-        network_pool().run_beside(helpers, &work, work);
+        POOL.get().run_beside(helpers, &work, work);
         let shared = shared.into_inner();
         match shared.failure {
             Some(error) => Err(error),

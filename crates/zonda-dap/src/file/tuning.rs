@@ -23,3 +23,6 @@ pub(super) const LEAST_KEPT_BYTES: u64 = 1 << 20;
 /// The least and the most bytes of each part of a long selection.
 pub(super) const LEAST_PART_BYTES: u64 = 8 << 20;
 pub(super) const MOST_PART_BYTES: u64 = 64 << 20;
+
+/// Requests of the process at the same time, besides those of the threads that call.
+pub(super) const MOST_THREADS: usize = 32;

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 use zonda_runtime::memory::{self, Holder, Kind};
-use zonda_runtime::{fork, network_pool};
+use zonda_runtime::worker::Purpose;
+use zonda_runtime::{ProcessPool, fork};
 use zonda_storage::RemoteFailure;
 use zonda_trace::{Args, EventKind};
 
@@ -22,11 +23,14 @@ use super::plan::{Plan, PlanTerms, plan};
 use super::speed::Speed;
 use super::tuning::{
     AHEAD_PART, BLOCK_BYTES, KEPT_PART, LEAST_KEPT_BYTES, MOST_AHEAD_BYTES, MOST_AHEAD_TOLD_BYTES,
-    MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
+    MOST_FETCH_THREADS, MOST_KEPT_BYTES, MOST_REQUESTS, WASTE_BYTES, WASTE_PART, WORTH_WASTE,
 };
 use crate::RemoteError;
 use crate::entered;
 use crate::objects::{ObjectState, Objects};
+
+/// The threads of this process that ask servers. Their jobs are given under locks of files.
+static POOL: ProcessPool = ProcessPool::new(Purpose::Remote, Rank::FetchQueue, MOST_FETCH_THREADS);
 
 /// How many calls that told of reads are remembered: what older ones told and nobody read may go.
 const TOLD_CALLS: usize = 32;
@@ -169,7 +173,7 @@ impl Fetcher {
         drop(work);
         for started in 0..n {
             let fetcher = Arc::clone(self);
-            if !network_pool().spawn(move || fetcher.serve()) {
+            if !POOL.get().spawn(move || fetcher.serve()) {
                 // Those who read ask themselves.
                 self.lock().n_workers -= n - started;
                 return;

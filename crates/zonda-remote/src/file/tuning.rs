@@ -20,6 +20,9 @@ pub(crate) const AHEAD_PART: u64 = 4;
 /// Requests of one file at the same time.
 pub(crate) const MOST_REQUESTS: usize = 8;
 
+/// Requests of the process at the same time; more wait.
+pub(crate) const MOST_FETCH_THREADS: usize = 32;
+
 /// The least and the most bytes of a part of a long range.
 pub(crate) const LEAST_PART_BYTES: u64 = 512 << 10;
 pub(crate) const MOST_PART_BYTES: u64 = 4 << 20;
