@@ -26,21 +26,34 @@
 
 enum { WIDTH = 1 << 18, RECORDS = 200 };
 
-/* Prints threads of the library with their processors; how many there are. */
-static int show(void) {
+/* The name of a thread and the processors that it may run on, empty if it has ended. */
+static void read_status(const char *path, char name[64], char cpus[128]) {
+    char line[256];
+    FILE *status = fopen(path, "r");
+    *name = *cpus = 0;
+    while (status && fgets(line, sizeof line, status)) {
+        sscanf(line, "Name: %63s", name);
+        sscanf(line, "Cpus_allowed_list: %127s", cpus);
+    }
+    if (status) fclose(status);
+}
+
+/* Whether OpenMP has bound the main thread to one place of several. */
+static int is_bound(void) { return omp_get_num_places() > 1; }
+
+/* Prints threads of the library with their processors; how many there are. A new thread has a name before it has gone
+ * where it belongs, so one that is still where its maker is bound is looked at again until it has gone or has ended. */
+static int show(const char *main_cpus) {
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *entry;
     int n = 0;
     while (tasks && (entry = readdir(tasks))) {
-        char path[300], line[256], name[64] = "", cpus[128] = "";
+        char path[300], name[64], cpus[128];
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
-        FILE *status = fopen(path, "r");
-        while (status && fgets(line, sizeof line, status)) {
-            sscanf(line, "Name: %63s", name);
-            sscanf(line, "Cpus_allowed_list: %127s", cpus);
-        }
-        if (status) fclose(status);
+        do {
+            read_status(path, name, cpus);
+        } while (strncmp(name, "zonda", 5) == 0 && is_bound() && strcmp(cpus, main_cpus) == 0 && sched_yield() == 0);
         if (strncmp(name, "zonda", 5) == 0 && *cpus) {
             printf("thread %s\n", cpus);
             n++;
@@ -54,6 +67,7 @@ int main(int count, char **args) {
     void *library = RTLD_DEFAULT;
     int deflated = strcmp(args[1], "deflate") == 0, file, dims[2], var, n_seen = 0;
     cpu_set_t set;
+    char name[64], cpus[128];
     double sum = 0;
     if (count > 3) {
         /* OpenMP has bound the main thread before. */
@@ -79,7 +93,8 @@ int main(int count, char **args) {
     /* Threads without work end soon, so one may be missed on a busy machine. */
     for (size_t t = 0; t < RECORDS && !n_seen; t++) {
         CALL(nc_put_vara_double, file, var, ((size_t[]){t, 0}), ((size_t[]){1, WIDTH}), values);
-        n_seen = show();
+        read_status("/proc/self/status", name, cpus);
+        n_seen = show(cpus);
     }
     CALL(nc_close, file);
     sched_getaffinity(0, sizeof set, &set);
