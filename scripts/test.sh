@@ -14,9 +14,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=(lint fast abi headers prefix rig)
+quick=(lint fast abi headers prefix rig counts)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote dap cdl neighbours npy beside scripts model ends rig outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote dap cdl neighbours npy beside scripts model ends rig counts outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -70,6 +70,7 @@ stage() {
         runtime) tests/runtime/run.py && tests/runtime/ways.py && tests/runtime/node.py && tests/runtime/lives.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
+        counts) tests/counts/run.py ;;
         servers) tests/servers/run.py ;;
         par) tests/par/run.py ;;
         remote) tests/remote/run.py ;;

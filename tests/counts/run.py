@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What small work takes, in counts and not in time: a count that grew beyond counts.txt is a failure.
+
+    tests/counts/run.py                 half a minute
+    tests/counts/run.py --only REGEX    rows with such a name
+    tests/counts/run.py --list          the counts as they are, beside those of counts.txt
+    UPDATE=1 tests/counts/run.py        counts.txt anew (with --only: of these rows)
+
+The rows are those of bench/floors.py, by the same program (bench/engines/rows.c), once to warm up and once between marks:
+
+    instructions   of a call, by callgrind; those of another compiler or of other branches of glibc for the processor are
+                   let pass up to a tenth. Valgrind shows programs no AVX-512.
+    calls          of the system in all, by strace, without those about memory (the allocator's), futex, and clocks: these
+                   depend on what other threads and processes do
+    moved          bytes that system calls read and wrote
+    allocations    malloc, calloc, realloc and their like in all, by a preloaded library
+    copied         bytes of memcpy and memmove in all, by the same; up to a tenth more is let pass, as compilers make more
+                   or fewer copies inline
+
+What is to be had of valgrind, strace and this kind of processor is counted, the rest says `skip`.
+"""
+import os
+import platform
+import re
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+
+ENGINES = rig.ROOT / "bench" / "engines"
+LIMITS = HERE / "counts.txt"
+MEASURES = ("instructions", "calls", "moved", "allocations", "copied")
+# Row, calls that are counted, what is made for it.
+ROWS = (
+    ("put1", 20000, "line"),
+    ("get1", 20000, "line"),
+    ("put10", 5000, "line"),
+    ("get10", 5000, "line"),
+    ("dimlen", 5000, "header"),
+    ("var", 5000, "header"),
+    ("att4", 5000, "header4"),
+    ("put1-chunks", 20000, None),
+    ("put1-chunks-random", 20000, None),
+    ("get1-chunks-random", 2000, "chunks"),
+    ("put-halves-1", 2000, "line"),
+    ("get-halves-1", 2000, "line"),
+    ("create", 20, None),
+    ("create4", 20, None),
+    ("create4-1", 20, None),
+    ("open", 4, "many"),
+    ("open4-one", 2, "many4"),
+)
+SIZES = {"line": 1_000_000, "chunks": 40}
+# What is the same each time, and what may be so much more: a share, and a number beside.
+MORE = {"instructions": (0.1, 2), "copied": (0.1, 4096)}
+TRIES = 3
+# A count that fell so far deserves a new limit.
+FELL = 0.8
+NOT_COUNTED = {"brk", "mmap", "munmap", "mremap", "madvise", "mprotect", "futex", "getrusage", "clock_gettime", "sched_yield", "clock_nanosleep"}
+MOVES = re.compile(r"^(p?(read|write)(v2?|64)?|copy_file_range|sendfile)$")
+
+
+def most(measure, limit):
+    share, more = MORE.get(measure, (0, 0))
+    return int(limit * (1 + share)) + more
+
+
+# ---- counting
+
+class Counter:
+    def __init__(self, folder, rows):
+        self.folder, self.rows = folder, rows
+        self.program = rig.compile_c(folder / "rows", ENGINES / "rows.c", flags=["-DCOUNTS"])
+        self.counter = rig.compile_c(folder / "counter.so", HERE / "counter.c", link=None, flags=["-O2", "-fno-builtin", "-shared", "-fPIC"])
+        for kind in sorted({kind for _, _, kind in rows if kind}):
+            rig.must([self.program, "--make", kind, "--file", kind + ".nc", "--size", SIZES.get(kind, 0)], self.env(), cwd=folder)
+            # What was changed a moment ago may be read once more.
+            os.utime(folder / (kind + ".nc"), (1e9, 1e9))
+
+    def env(self, **more):
+        # As on each other machine, however large it is.
+        return rig.environment(rig.LIBDIR, ZONDA_MEMORY="1G", ZONDA_THREADS="2", **more)
+
+    def run(self, before=(), **more):
+        words = ["%s:%d:%s.nc" % (row, calls, kind or "new") for row, calls, kind in self.rows]
+        return rig.must([*before, self.program, *words], self.env(**more), cwd=self.folder)
+
+    def memory(self):
+        """Row -> allocations and bytes copied."""
+        found = {}
+        for line in self.run(LD_PRELOAD=self.counter).splitlines():
+            row, _, allocations, copied = line.split()
+            found[row] = {"allocations": int(allocations), "copied": int(copied)}
+        return found
+
+    def system(self):
+        """Row -> calls of the system, and bytes that they moved."""
+        if not shutil.which("strace"):
+            raise rig.Skip("there is no strace")
+        trace = self.folder / "strace"
+        if rig.run(["strace", "-f", "-o", trace, "true"]).returncode:
+            raise rig.Skip("strace may trace nothing here")
+        self.run(["strace", "-f", "-s", "64", "-o", trace])
+        found, row = {}, None
+        for line in trace.read_text(errors="replace").splitlines():
+            mark = re.search(r'write\(-1, "(begin|end) ([^"]+)"', line)
+            if mark:
+                row = found.setdefault(mark[2], {"calls": 0, "moved": 0}) if mark[1] == "begin" else None
+                continue
+            call = re.match(r"\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed>)", line)
+            if row is None or not call or call[1] in NOT_COUNTED:
+                continue
+            row["calls"] += "resumed>" not in line
+            done = re.search(r"= (\d+)$", line)
+            if done and MOVES.match(call[1]):
+                row["moved"] += int(done[1])
+        return found
+
+    def instructions(self):
+        """Row -> instructions of a call."""
+        if not shutil.which("valgrind"):
+            raise rig.Skip("there is no valgrind")
+        if rig.run(["gcc", "-E", "-include", "valgrind/callgrind.h", "-x", "c", "/dev/null"]).returncode:
+            raise rig.Skip("valgrind has no header here")
+        out = self.folder / "callgrind"
+        self.run(["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=%s.%%p" % out])
+        found, calls = {}, {row: n for row, n, _ in self.rows}
+        for path in self.folder.glob("callgrind.*"):
+            text = path.read_text(errors="replace")
+            row = re.search(r"^desc: Trigger: Client Request: (\S+)$", text, re.M)
+            total = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
+            if row and total:
+                found[row[1]] = {"instructions": round(int(total[1]) / calls[row[1]])}
+        return found
+
+
+# ---- the table
+
+def read_limits():
+    """The processor of the limits, and row -> measure -> limit."""
+    kind, found = "", {}
+    for line in LIMITS.read_text().splitlines() if LIMITS.exists() else ():
+        words = line.split()
+        if line.startswith("# instructions of "):
+            kind = words[-1]
+        elif words and words[0] != "#" and words[0] != "row":
+            found[words[0]] = {measure: int(word) for measure, word in zip(MEASURES, words[2:]) if word != "-"}
+    return kind, found
+
+
+def write_limits(measured, limits):
+    lines = ["# What each row takes: renewed by UPDATE=1 tests/counts/run.py, which says what the columns are.",
+             "# instructions of %s" % platform.machine(),
+             "%-20s %6s" % ("row", "n") + "".join("%14s" % measure for measure in MEASURES)]
+    for row, calls, _ in ROWS:
+        values = {**limits.get(row, {}), **measured.get(row, {})}
+        lines.append("%-20s %6d" % (row, calls) + "".join("%14s" % values.get(measure, "-") for measure in MEASURES))
+    LIMITS.write_text("\n".join(lines) + "\n")
+
+
+def least(way, measured, limits):
+    """Adds the counts of one way, the least of some tries where one is more than may be: on a busy machine a device looks slow for a while
+    (docs/dev/runtime.md), and what was changed a moment ago may be read again."""
+    for _ in range(TRIES):
+        found = way()
+        for row, values in measured.items():
+            for measure, value in found[row].items():
+                values[measure] = min(value, values.get(measure, value))
+        if all(value <= most(measure, limits.get(row, {}).get(measure, -1)) for row, values in measured.items() for measure, value in values.items()):
+            return
+
+
+def judge(counts, row, measure, value, limit):
+    name = "%s, %s" % (row, measure)
+    if limit is None:
+        counts.fail(name, "%d, and counts.txt has no limit; UPDATE=1 tests/counts/run.py writes one" % value)
+        return
+    bound = most(measure, limit)
+    counts.check(name, value > bound and "%d, and %d were let pass (counts.txt: %d); if it has to be so, UPDATE=1 tests/counts/run.py renews counts.txt" % (value, bound, limit))
+    if value < FELL * limit:
+        print("note %s: %d, %d less than counts.txt has: UPDATE=1 tests/counts/run.py keeps it so" % (name, value, limit - value))
+
+
+def main():
+    parser = rig.parser(__doc__)
+    parser.add_argument("--list", action="store_true", help="the counts, and those of counts.txt")
+    options, counts = rig.arguments(parser), rig.Counts()
+    rows = [row for row in ROWS if options.wants(row[0])]
+    kind, limits = read_limits()
+    measured = {row: {} for row, _, _ in rows}
+    with rig.scratch(in_memory=True) as folder:
+        counter = Counter(folder, rows)
+        for way in (counter.memory, counter.system, counter.instructions):
+            try:
+                least(way, measured, {} if os.environ.get("UPDATE") else limits)
+            except rig.Skip as why:
+                counts.skip(way.__name__, why)
+    if os.environ.get("UPDATE"):
+        write_limits(measured, limits)
+        print("%s is written" % LIMITS.relative_to(rig.ROOT))
+        counts.passes(len(rows))
+        return counts
+    if kind != platform.machine():
+        counts.skip("instructions", "counts.txt has those of %s" % (kind or "no processor"))
+    for row, values in measured.items():
+        if options.list:
+            print("%-20s" % row + "".join("%24s" % ("%d (%s)" % (values[m], limits.get(row, {}).get(m, "-"))) for m in MEASURES if m in values))
+        for measure, value in values.items():
+            if measure != "instructions" or kind == platform.machine():
+                judge(counts, row, measure, value, limits.get(row, {}).get(measure))
+    return counts
+
+
+if __name__ == "__main__":
+    rig.main(main)
