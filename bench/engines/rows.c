@@ -179,6 +179,12 @@ static uint64_t closed(size_t calls)
     return 0;
 }
 
+static uint64_t no_digest(size_t calls)
+{
+    (void)calls;
+    return 0;
+}
+
 static uint64_t closed_got1(size_t calls)
 {
     closed(calls);
@@ -225,6 +231,74 @@ static void put1_halves2(size_t calls) { halves(calls, 1, 1, 2); }
 static void get1_halves1(size_t calls) { halves(calls, 1, 0, 1); }
 static void get1_halves2(size_t calls) { halves(calls, 1, 0, 2); }
 static uint64_t closed_halves(size_t calls) { return closed_got1(calls * PIECE); }
+
+/* ---- the case study in small: record variables, a latitude of one to a call, in random order ----------- */
+
+enum { SLICE_VARS = 8, SLICE_RECORDS = 2, LATITUDES = 64, LONGITUDES = 128, SLICES = SLICE_VARS * SLICE_RECORDS * LATITUDES };
+
+static void create_slices(const char *file)
+{
+    int dims[DIMS];
+    NC(nc_create(file, NC_CLOBBER | NC_64BIT_OFFSET, &ncid));
+    NC(nc_set_fill(ncid, NC_NOFILL, NULL));
+    NC(nc_def_dim(ncid, "time", NC_UNLIMITED, &dims[0]));
+    NC(nc_def_dim(ncid, "lat", LATITUDES, &dims[1]));
+    NC(nc_def_dim(ncid, "lon", LONGITUDES, &dims[2]));
+    for (int v = 0; v < SLICE_VARS; v++) {
+        char name[16];
+        snprintf(name, sizeof name, "v%d", v);
+        NC(nc_def_var(ncid, name, NC_FLOAT, DIMS, dims, &varid));
+    }
+    NC(nc_enddef(ncid));
+    /* Record by record, all slices of one in random order. */
+    uint64_t state = 5;
+    places = touched(SLICES * sizeof *places);
+    for (size_t k = 0; k < SLICES; k++) {
+        size_t of_record = SLICE_VARS * LATITUDES, first = k / of_record * of_record;
+        size_t other = first + (size_t)(next_random(&state) % (k - first + 1));
+        places[k] = places[other], places[other] = k;
+    }
+    values = values_of((size_t)SLICES * LONGITUDES);
+}
+
+static void move_slices(size_t calls, int writes)
+{
+    for (size_t k = 0; k < calls && k < SLICES; k++) {
+        size_t place = places[k], var = place / LATITUDES % SLICE_VARS;
+        size_t start[DIMS] = {place / LATITUDES / SLICE_VARS, place % LATITUDES, 0}, count[DIMS] = {1, 1, LONGITUDES};
+        double *at = values + place * LONGITUDES;
+        if (writes) NC(nc_put_vara_double(ncid, (int)var, start, count, at));
+        else NC(nc_get_vara_double(ncid, (int)var, start, count, at));
+    }
+}
+
+static void prepare_put_slices(size_t calls)
+{
+    (void)calls;
+    create_slices(the_file);
+}
+
+static void put_slices(size_t calls)
+{
+    move_slices(calls, 1);
+    NC(nc_close(ncid));
+}
+
+static void prepare_get_slices(size_t calls)
+{
+    prepare_put_slices(calls);
+    put_slices(SLICES);
+    memset(values, 0, (size_t)SLICES * LONGITUDES * sizeof *values);
+    NC(nc_open(the_file, NC_NOWRITE, &ncid));
+}
+
+static void get_slices(size_t calls) { move_slices(calls, 0); }
+
+static uint64_t closed_slices(size_t calls)
+{
+    (void)calls;
+    return closed_got1((size_t)SLICES * LONGITUDES);
+}
 
 /* ---- inquiries ------------------------------------------------------------------------------------ */
 
@@ -311,12 +385,6 @@ static void get_chunks(size_t calls)
 
 static void nothing(size_t calls) { (void)calls; }
 
-static uint64_t no_digest(size_t calls)
-{
-    (void)calls;
-    return 0;
-}
-
 static void create(size_t calls)
 {
     for (size_t i = 0; i < calls; i++) define_vars(the_file, NC_64BIT_OFFSET, CREATED_VARS, CREATED_ATTS, DIMS);
@@ -383,6 +451,8 @@ static const Row rows[] = {
     {"put1-halves-2", 1, 1000000, prepare_put1, put1_halves2, closed},
     {"get1-halves-1", 1, 1000000, prepare_get1, get1_halves1, closed_got1},
     {"get1-halves-2", 1, 1000000, prepare_get1, get1_halves2, closed_got1},
+    {"slices-put", 0, SLICES, prepare_put_slices, put_slices, no_digest},
+    {"slices-get", 0, SLICES, prepare_get_slices, get_slices, closed_slices},
     {"create", 0, 1000, nothing, create, no_digest},
     {"create4", 0, 300, nothing, create4, no_digest},
     {"create4-1", 0, 500, nothing, create4_one, no_digest},
