@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Preloaded: how often memory was asked for, how many bytes memcpy and memmove moved, how often the system was called about
- * files, and how many bytes that read and wrote; in all threads. Copies that the compiler makes inline are not seen, nor are
- * calls of the system that libc makes for itself (one of realpath is one). Not by ptrace: a call at which another program
- * is waited for looks to the library like one of a slow device. */
+ * files, and how many bytes that read and wrote; in all threads. Calls of the system that libc makes for itself are not seen
+ * (one of realpath is one). Not by ptrace: a call at which another program is waited for looks to the library like one of a
+ * slow device. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,6 +21,9 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Shorter ones are moves of values as well, which compilers make inline or do not make. */
+enum { LEAST_COPY = 512 };
 
 static atomic_ullong allocations, copied, calls, moved;
 
@@ -203,7 +206,7 @@ __attribute__((noinline, optimize("no-tree-loop-distribute-patterns"))) static v
 {
     unsigned char *a = to;
     const unsigned char *b = from;
-    atomic_fetch_add_explicit(&copied, n, memory_order_relaxed);
+    if (n >= LEAST_COPY) atomic_fetch_add_explicit(&copied, n, memory_order_relaxed);
     if (a <= b || a >= b + n) for (size_t i = 0; i < n; i++) a[i] = b[i];
     else for (size_t i = n; i-- > 0;) a[i] = b[i];
     return to;

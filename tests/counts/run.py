@@ -10,13 +10,13 @@
 The rows are those of bench/floors.py, by the same program (bench/engines/rows.c), once to warm up and once between marks. Of the case study it is
 one of eight variables and a megabyte; what only time shows (two threads, hidden output) is not here.
 
-    instructions   of a call, by callgrind; those of another compiler or of other branches of glibc for the processor are
-                   let pass up to a tenth. Valgrind shows programs no AVX-512.
+    instructions   of a call, by callgrind; up to 15 % more is let pass. Valgrind shows programs no AVX-512, but glibc has other
+                   branches for other processors, and other settings of the compiler make a difference: codegen-units=1, as
+                   .ci/run has it, 20 % less (dimlen) to 7 % more (open4-one). Limits are those of `make build`.
     calls          of the system about files in all, by a preloaded library (counter.c)
     moved          bytes that these read and wrote
     allocations    malloc, calloc, realloc and their like in all, by the same
-    copied         bytes of memcpy and memmove in all, by the same; up to a tenth more is let pass, as compilers make more
-                   or fewer copies inline
+    copied         bytes of memcpy and memmove in all, of those of 512 bytes and more, by the same; up to a tenth more is let pass
 
 Without valgrind, and on another kind of processor than counts.txt is of, instructions are left out with a line.
 """
@@ -58,7 +58,7 @@ ROWS = (
 )
 SIZES = {"line": 1_000_000, "chunks": 40}
 # What is the same each time, and what may be so much more: a share, and a number beside.
-MORE = {"instructions": (0.1, 2), "copied": (0.1, 4096)}
+MORE = {"instructions": (0.15, 2), "copied": (0.1, 4096)}
 TRIES = 3
 # A count that fell so far deserves a new limit.
 FELL = 0.8
