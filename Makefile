@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench floors bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -34,6 +34,12 @@ bench: ## measurements against the distribution's library and the limit; hours
 	bench/writes.py
 	bench/edits.py
 	bench/trace.py
+	bench/floors.py
+
+floors: ## small calls and small files beside the same work by hand: the table of docs/status/performance.md, ten minutes
+	scripts/setup.sh --demo --test
+	@$(MAKE) --no-print-directory build
+	bench/floors.py
 
 bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo
