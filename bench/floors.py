@@ -88,6 +88,8 @@ ROWS = [
     Row("open + one variable by name, 1,000 variables, netCDF-4", "open4-one", "us", "300 us", "many4", loops=3),
     *(Row(f"output hidden, file in memory, output {share:.0%} of compute", "hidden", "", "0.95 of floor", result="none", without=(REFERENCE, "wheel"), args={"share": share})
       for share in (0.2, 0.8)),
+    *(Row(f"output's processor time that other threads have, {share:.0%} of compute", "moved", "", "", result="none", without=(REFERENCE, "wheel"), args={"share": share})
+      for share in (0.2, 0.8)),
 ]
 # Bytes of a step of the case study in the file.
 STEP = {"double": 21889024, "float": 10944512}
@@ -97,6 +99,7 @@ class Runner:
     def __init__(self, bin_dir: Path, libs: dict, python: str, folder: Path, options):
         self.bin_dir, self.libs, self.python, self.folder, self.options = bin_dir, libs, python, folder, options
         self.made: dict = {}
+        self.overlaps: dict = {}
 
     def engine(self, name: str, env: dict, *args) -> dict:
         return harness.engine(self.bin_dir, name, [str(a) for a in args], env, MOST_SECONDS)[-1]
@@ -176,8 +179,7 @@ class Runner:
             line = self.case_study(row, name, path)
             value = line["seconds"]
         elif row.key.endswith("-halves"):
-            one = self.small(row, row.key + "-1", name, path, like)
-            line = self.small(row, row.key + "-2", name, path, like)
+            one, line = (self.small(row, f"{row.key}-{n}", name, path, like) for n in (1, 2))
             value = one["seconds"] / line["seconds"]
         else:
             line = self.small(row, row.key, name, path, like)
@@ -213,24 +215,32 @@ class Runner:
                     found["values"].setdefault(name, []).append(value)
         return found
 
+    def overlapped(self, name: str, share: float) -> overlap.Row:
+        """A row of bench/overlap.py with one library, measured once."""
+        if (name, share) not in self.overlaps:
+            folder = self.folder / "overlap"
+            folder.mkdir(exist_ok=True)
+            asked = argparse.Namespace(sleep=False, setting="on", steps=20 if self.options.quick else 40, repeat=self.options.rounds)
+            work = overlap.Row("C", "classic", "memory", "free", share)
+            try:
+                overlap.Runner(self.bin_dir, self.libs[name]["env"], folder, asked).measure(work)
+            except Failed as why:
+                work.error = str(why)[:160]
+            self.overlaps[name, share] = work
+        return self.overlaps[name, share]
+
     def hidden(self, row: Row) -> dict:
-        """What write-behind hides, by bench/overlap.py, library after library; the floor is what can be hidden at all."""
+        """What write-behind hides of output, or moves to other threads, library after library; the floor is what can be hidden at all."""
         found = {"name": row.name, "unit": row.unit, "values": {}, "errors": {}}
         for name in self.libs:
             if name in row.without:
                 continue
-            folder = self.folder / "overlap"
-            folder.mkdir(exist_ok=True)
-            asked = argparse.Namespace(sleep=False, setting="on", steps=20 if self.options.quick else 40, repeat=self.options.rounds)
-            runner = overlap.Runner(self.bin_dir, self.libs[name]["env"], folder, asked)
-            work = overlap.Row("C", "classic", "memory", "free", row.args["share"])
-            try:
-                runner.measure(work)
-            except Failed as why:
-                found["errors"][name] = str(why)[:160]
+            work = self.overlapped(name, row.args["share"])
+            if work.error:
+                found["errors"][name] = work.error
                 continue
-            found["values"][name] = work.hidden()
-            if name == "zonda":
+            found["values"][name] = work.hidden() if row.key == "hidden" else work.moved()
+            if name == "zonda" and row.key == "hidden":
                 found["values"][FLOOR] = work.possible()
         return found
 
@@ -281,7 +291,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="zonda-floors-", dir=os.environ.get("BENCH_MEMORY", "/dev/shm")) as folder:
         runner = Runner(bin_dir, libs, python, Path(folder), options)
         for row in chosen:
-            found.append(runner.hidden(row) if row.key == "hidden" else runner.measure(row))
+            found.append(runner.hidden(row) if row.key in ("hidden", "moved") else runner.measure(row))
             scale = SCALES.get(row.unit, 1)
             show = {n: f"{statistics.median(v) * scale:.3g}" for n, v in found[-1]["values"].items() if v}
             print(f"{row.name}: {show | found[-1]['errors']} {row.unit}", file=sys.stderr, flush=True)
