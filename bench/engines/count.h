@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The marks of a run that counts (tests/counts/run.py), and its own main loop:
  *
- *   PROGRAM ROW:CALLS:FILE ...
+ *   PROGRAM ROW:CALLS:FILE[:LIKE] ...
  *
  * does each row in a child of its own, once for what is done only once, and once between the marks. Callgrind counts from one
  * to the other and leaves a dump that is named as the row; the preloaded counter.c is asked for its numbers, which are

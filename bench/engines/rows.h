@@ -107,13 +107,13 @@ static inline int rows_main(int argc, char **argv, const Row *rows, size_t n_row
 static inline int rows_counted(char **words, const Row *rows, size_t n_rows)
 {
     for (; *words; words++) {
-        char name[64], file[256];
+        char name[64], file[128], like[128] = "";
         size_t calls;
-        if (sscanf(*words, "%63[^:]:%zu:%255s", name, &calls, file) != 3) return 2;
+        if (sscanf(*words, "%63[^:]:%zu:%127[^:]:%127s", name, &calls, file, like) < 3) return 2;
         const Row *row = row_named(rows, n_rows, name);
         pid_t child = fork();
         if (child == 0) {
-            the_file = file;
+            the_file = file, the_like = like;
             row->prepare(calls), row->work(calls), row->finish(calls);
             row->prepare(calls);
             count_begin();
