@@ -198,17 +198,28 @@ pub(crate) fn escaped(text: &[u8]) -> Option<u8> {
     }
 }
 
-/// A name without escapes of characters that names may have.
+/// Whether `byte` behind `out` is, or may become, a part of an escape that the document does not have.
+fn makes_escape(out: &[u8], byte: u8) -> bool {
+    let follows = match out {
+        [.., b'%'] => true,
+        [.., b'%', before] => hex(*before).is_some(),
+        _ => false,
+    };
+    follows && hex(byte).is_some()
+}
+
+/// A name without escapes of characters that names may have. A name that was decoded is decoded to itself.
 fn decoded(word: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = word;
     while let Some((&first, after)) = rest.split_first() {
-        match escaped(rest).filter(|byte| byte.is_ascii_alphanumeric() || LEGAL.contains(byte)) {
-            Some(byte) => {
+        let is_legal = |byte: &u8| byte.is_ascii_alphanumeric() || LEGAL.contains(byte);
+        match escaped(rest).filter(is_legal) {
+            Some(byte) if !makes_escape(&out, byte) => {
                 out.push(byte);
                 rest = rest.get(3..).unwrap_or_default();
             }
-            None => {
+            _ => {
                 out.push(first);
                 rest = after;
             }
@@ -266,9 +277,16 @@ mod tests {
 
     #[test]
     fn names_lose_the_escapes_that_they_need_not_have() {
-        for (word, name) in
-            [("a%41%20b", "aA%20b"), ("%2f%", "%2f%"), ("%22x%2", "\"x%2"), ("%2541", "%2541")]
-        {
+        for (word, name) in [
+            ("a%41%20b", "aA%20b"),
+            ("%2f%", "%2f%"),
+            ("%22x%2", "\"x%2"),
+            ("%2541", "%2541"),
+            // What is decoded makes no other escape.
+            ("%%3322", "%%3322"),
+            ("%3%33%34", "%3%334"),
+            ("%%33", "%%33"),
+        ] {
             let mut lexer = Lexer::new(Document::Dds, word.as_bytes());
             assert_eq!(lexer.name("a name").unwrap(), name);
             let written = encoded(Document::Dds, name);

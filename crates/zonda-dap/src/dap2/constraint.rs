@@ -111,7 +111,7 @@ impl Constraint {
     /// # Errors
     /// `NC_EDAPCONSTRAINT` with the place of what is wrong.
     pub fn decode(text: &str) -> Result<Constraint, DapError> {
-        let mut parser = Parser { text: text.as_bytes(), at: 0, n_words: 0 };
+        let mut parser = Parser::new(text);
         if text.len() > MAX_DOCUMENT_BYTES {
             return Err(parser.error(format!("{} bytes", text.len())));
         }
@@ -159,6 +159,10 @@ fn is_in_word(byte: u8) -> bool {
 }
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Parser<'a> {
+        Parser { text: text.as_bytes(), at: 0, n_words: 0 }
+    }
+
     fn error(&self, what: impl Into<String>) -> DapError {
         DapError::Malformed {
             document: Document::Constraint,
@@ -410,7 +414,13 @@ impl fmt::Display for Function {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Path(path) => joined(f, path, "."),
+            Value::Path(path) => {
+                let names: Vec<String> = path.iter().map(ToString::to_string).collect();
+                let whole = names.join(".");
+                // Names that are a number together are told from it by a blank.
+                let is_number = Parser::new(&whole).constant().is_some();
+                f.write_str(&if is_number { names.join(". ") } else { whole })
+            }
             Value::Function(function) => function.fmt(f),
             Value::Number(number) => f.write_str(number),
             Value::Text(text) => {
@@ -508,6 +518,8 @@ mod tests {
         assert_eq!(again("? a [ 1 : 1 : 5 ] , b [2:2] & a = 1"), "a[1:5],b[2]&a=1");
         assert_eq!(again("é!a,b"), "é!a,b");
         assert_eq!(again("&a! = o&b!!=1&c= ~d"), "&a! =o&b!!=1&c= ~d");
+        // Names of which one would read a number.
+        assert_eq!(again("&-.\u{1f}5>9K.%&a=+ . 2"), "&-. 5>9K.%&a=+. 2");
         assert!(Constraint::decode("&a>1").unwrap().projections.is_empty());
         assert!(Constraint::decode("").unwrap().is_empty());
     }
