@@ -27,7 +27,7 @@ pub(crate) fn slot() -> usize {
 /// Whether the thread is in a call. Where the library itself does not ask, the thread is then in a signal
 /// handler that interrupted the call, and may hold any lock.
 pub(crate) fn is_in_call() -> bool {
-    CALLS.get() >= ONE_CALL
+    CALLS.get() >= ONE_CALL || crate::leases::are_in_use()
 }
 
 /// Counts a call of this thread as long as it lives; keeps what the call around it had noted.

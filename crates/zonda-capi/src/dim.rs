@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 
 use zonda::{DimId, DimView, NcError};
 
+use crate::answers::{self, Moment};
 use crate::boundary::boundary;
 use crate::c_memory::{bytes, put, put_text};
 use crate::failure::CallResult;
@@ -124,17 +125,30 @@ pub unsafe extern "C" fn nc_inq_dimname(ncid: c_int, dimid: c_int, name: *mut c_
 /// `lenp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_dimlen(ncid: c_int, dimid: c_int, lenp: *mut usize) -> c_int {
+    if let Some(len) = answers::dim_len(ncid, dimid) {
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(lenp, len) };
+        return 0;
+    }
     to_user_format!(ncid, |table| match lenp.is_null() {
         true => 0,
         false => member!(table, inq_dim(ncid, dimid, null_mut(), lenp)),
     });
     boundary(|| {
+        let n_closed = handles::n_closed();
+        let file = handles::file(ncid)?;
         if lenp.is_null() {
-            handles::file(ncid)?;
             return Ok(());
         }
-        // SAFETY: the contract above is `put`'s contract.
-        with_dim(ncid, dimid, |dim| unsafe { put(lenp, c_len(dim.len)) })
+        let moment = Moment::of(n_closed, &file);
+        file.meta(|meta| {
+            let dim = meta.dim(DimId(dimid))?;
+            let len = c_len(dim.len);
+            answers::keep_dim_len((ncid, dimid), &moment, &dim, len);
+            // SAFETY: the contract above is `put`'s contract.
+            unsafe { put(lenp, len) };
+            Ok(())
+        })?
     })
 }
 

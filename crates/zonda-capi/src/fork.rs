@@ -13,8 +13,10 @@ use zonda::FrozenFile;
 use zonda_runtime::fork::{self, Child, Freeze, Frozen};
 use zonda_runtime::lock::Rank;
 
+use crate::answers;
 use crate::exit;
 use crate::handles::{self, SharedFile};
+use crate::leases;
 
 /// Makes forks and the end of the process call this library. To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
@@ -83,6 +85,8 @@ impl LockedFiles {
 
 impl Frozen for LockedFiles {
     fn in_child(&mut self, child: Child) {
+        leases::begin_child();
+        answers::begin_child();
         for file in handles::all() {
             // Another thread opened it just before the fork, and may have held locks of it.
             if !self.has(&file) {

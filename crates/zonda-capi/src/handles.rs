@@ -317,8 +317,18 @@ fn take_bit(index: usize) -> Option<usize> {
     None
 }
 
+/// Files that were closed so far. What is known of a number may be out of date where another one was closed since.
+static N_CLOSED: AtomicUsize = AtomicUsize::new(0);
+
+/// How many files were closed so far.
+#[inline(always)]
+pub(crate) fn n_closed() -> usize {
+    N_CLOSED.load(Ordering::Acquire)
+}
+
 /// Frees a slot that is empty.
 fn free_slot(slot: usize) {
+    N_CLOSED.fetch_add(1, Ordering::AcqRel);
     SLOTS_IN_USE[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
 }
 

@@ -2,6 +2,7 @@
 // C reaches functions by their symbols, so that they are public in modules that Rust does not see.
 #![allow(unreachable_pub)]
 
+mod answers;
 mod att;
 mod boundary;
 mod c_memory;
@@ -21,6 +22,7 @@ mod fork;
 mod group;
 mod handles;
 mod in_memory;
+mod leases;
 mod library;
 mod malloc_memory;
 mod mode;

@@ -16,6 +16,7 @@ use crate::current_call::note_file;
 use crate::data_arguments::{CallerMemory, MemoryForm, ONES, SelectionArrays, ZEROS};
 use crate::failure::{CallFailure, CallResult, range_result};
 use crate::handles::{self, FileRef};
+use crate::leases;
 use crate::trace::calls::DataCall;
 use crate::types::STRING;
 use crate::user_format;
@@ -356,6 +357,10 @@ pub(crate) unsafe fn transfer(
     caller: CallerMemory,
     which: SelectionArrays,
 ) -> c_int {
+    // SAFETY: same contract.
+    if unsafe { leases::transfer(ncid, varid, mem, caller, &which) } {
+        return 0;
+    }
     if let Some(table) = user_format::table_of(ncid) {
         // SAFETY: same contract.
         return unsafe {
@@ -395,6 +400,9 @@ pub(crate) unsafe fn transfer(
     });
     if begin != 0 || code != 0 {
         DataCall { ncid, varid, mem, caller, which }.tell(begin, code);
+    } else {
+        // SAFETY: same contract.
+        unsafe { leases::note(ncid, varid, caller, &which) };
     }
     code
 }

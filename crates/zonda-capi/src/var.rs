@@ -8,6 +8,7 @@ use zonda::{
     check_name, default_fill, memory,
 };
 
+use crate::answers::{self, Moment, VarPlaces};
 use crate::boundary::boundary;
 use crate::c_memory::{CVlenSource, MallocSink, bytes, c_count, put, put_list, put_text, slice};
 use crate::failure::{CallFailure, CallResult};
@@ -193,13 +194,20 @@ pub unsafe extern "C" fn nc_inq_var(
     dimidsp: *mut c_int,
     nattsp: *mut c_int,
 ) -> c_int {
+    let to = VarPlaces { name, nc_type: xtypep, n_dims: ndimsp, dims: dimidsp, n_atts: nattsp };
+    // SAFETY: same contract.
+    if unsafe { answers::var(ncid, varid, to) } {
+        return 0;
+    }
     to_user_format!(ncid, |table| {
         let lists = (ndimsp, dimidsp, nattsp);
         // SAFETY: same contract.
         unsafe { members::inq_var(table, (ncid, varid), name, xtypep, lists) }
     });
     boundary(|| {
+        let n_closed = handles::n_closed();
         let file = handles::file(ncid)?;
+        let moment = Moment::of(n_closed, &file);
         let id = VarId(varid);
         file.meta(|meta| {
             // SAFETY: the contract above covers each of these.
@@ -221,6 +229,7 @@ pub unsafe extern "C" fn nc_inq_var(
                     nattsp.write(c_count(meta.n_atts(id)?));
                 }
             }
+            answers::keep_var((ncid, varid), &moment, meta);
             Ok(())
         })?
     })

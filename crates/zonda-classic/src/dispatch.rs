@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zonda_convert::{ByteOrder, Converted, Decoder};
 use zonda_format::{
     Access, AttAccess, AttView, Capabilities, ClassicVar, Definitions, Destination, DimView, Dims,
-    Dispatch, DispatchWrite, Format, GroupId, GroupView, Layout, PutRules, Result, Transfer,
-    Values, VarRef, VarView,
+    Dispatch, DispatchWrite, Format, GroupId, GroupView, Layout, PlainAxis, PlainPlace, PutRules,
+    Result, Transfer, Values, VarRef, VarView,
 };
 use zonda_model::{DimId, ExtType, NcError, VarId};
 use zonda_storage::Storage;
@@ -16,7 +16,7 @@ use zonda_storage::Storage;
 use crate::attribute::{check_mix, range_rule};
 use crate::atts::Atts;
 use crate::error::{ClassicError, shown, wrong_length};
-use crate::file::ClassicFile;
+use crate::file::{ClassicFile, FileMode};
 use crate::small_run::{SmallRun, read_natural, write_natural};
 use crate::transfer::natural;
 use crate::tuning::{STACK_RUN_BYTES, TINY_RUN_BYTES};
@@ -297,6 +297,40 @@ impl Dispatch for ClassicFile {
             takes_empty: false,
             range_rule: Some(range_rule(self.state.header.version)),
             tolerates_bytes: false,
+        })
+    }
+
+    /// Not under `NC_SHARE`, where other processes are to see each put, nor while definitions change.
+    fn plain_place(&self, var: VarRef) -> Option<PlainPlace> {
+        let (file, header) = (&self.base, &self.state.header);
+        if file.share || !matches!(self.state.mode, FileMode::Data) {
+            return None;
+        }
+        let var = header.var(var.var).ok()?;
+        let mut step = var.ty.size() as u64;
+        let mut axes: Vec<PlainAxis> = Vec::with_capacity(var.shape.len());
+        for (axis, &len) in var.shape.iter().enumerate().rev() {
+            if axis == 0 && var.is_record() {
+                let len = file.n_records.load(Ordering::Acquire);
+                axes.push(PlainAxis { len, step: header.layout.record_len });
+            } else {
+                axes.push(PlainAxis { len, step });
+                step = step.checked_mul(len)?;
+            }
+        }
+        axes.reverse();
+        // The last element has a place, so all have.
+        let last = axes
+            .iter()
+            .try_fold(var.begin, |at, axis| axis.step.checked_mul(axis.len)?.checked_add(at));
+        last?;
+        Some(PlainPlace {
+            at: var.begin,
+            ty: var.ty,
+            order: ByteOrder::Big,
+            rule: range_rule(header.version),
+            axes: axes.into(),
+            is_writable: file.writable,
         })
     }
 

@@ -14,6 +14,7 @@ use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::owned_values::OwnedValues;
 use crate::parallel::{TeamWrite, not_by_several_ranks};
+use crate::plain_place::PlainPlace;
 use crate::refs::{GroupId, VarRef};
 use crate::rules::PutRules;
 use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
@@ -183,6 +184,12 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
 
     /// What puts to a variable certainly fit; `None` where only the put itself can say.
     fn put_rules(&self, _var: VarRef) -> Option<PutRules> {
+        None
+    }
+
+    /// Where the elements of a variable are, if they may be read and written there without the format: side by side in the storage, as in memory but
+    /// for the order of bytes, and none that only a put itself brings into being.
+    fn plain_place(&self, _var: VarRef) -> Option<PlainPlace> {
         None
     }
 

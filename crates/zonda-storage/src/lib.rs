@@ -64,7 +64,7 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
+    Advice, DeviceSpace, Leased, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
     fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};

@@ -92,13 +92,23 @@ pub trait RemoteReads: Send + Sync + fmt::Debug {
     }
 }
 
+/// A block of a storage that is lent to one thread ([`Storage::lease`]). Both answer false where it is not, or no longer, and where the bytes
+/// are not all there; nothing has happened then, and the storage itself is to be asked.
+pub trait Leased: Send + Sync + fmt::Debug {
+    /// Writes `data` at byte `at` of the storage.
+    fn put(&self, at: u64, data: &[u8]) -> bool;
+
+    /// Reads as many bytes as `out` has from byte `at` of the storage.
+    fn get(&self, at: u64, out: &mut [u8]) -> bool;
+}
+
 /// A flat run of bytes, read and written by offset.
 ///
 /// All offsets and lengths are in bytes. Every method may be called from any number of threads at
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// A method has no default, but for `most_len`, `has_other_writers`, `remote` and `read_unseen`: the compiler finds one that a layer forgets, which would otherwise
+/// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen` and those of leases: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {
@@ -183,6 +193,15 @@ pub trait Storage: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Lends the block of bytes around `at` to the calling thread, for puts too if it `writes`, where the storage has one in memory that it can
+    /// spare: what the thread does there is then as if by `read_at` and `write_at`. It may end at any moment.
+    fn lease(&self, _at: u64, _writes: bool) -> Option<Arc<dyn Leased>> {
+        None
+    }
+
+    /// Ends all leases that were given before: when this returns, none of them takes or gives a byte any more.
+    fn end_leases(&self) {}
+
     /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
     ///
     /// # Errors
@@ -236,7 +255,7 @@ macro_rules! forward {
         $crate::forward! {
             $this => $to;
             read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
-            remote, set_len, barrier, sync, invalidate, stamp
+            remote, lease, end_leases, set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -258,6 +277,18 @@ macro_rules! forward {
         fn read_ranges(&self, ranges: &mut [$crate::ReadRange<'_>]) -> Result<(), $crate::StorageError> {
             let $this = self;
             $to.read_ranges(ranges)
+        }
+    };
+    (@lease $this:ident => $to:expr) => {
+        fn lease(&self, at: u64, writes: bool) -> Option<std::sync::Arc<dyn $crate::Leased>> {
+            let $this = self;
+            $to.lease(at, writes)
+        }
+    };
+    (@end_leases $this:ident => $to:expr) => {
+        fn end_leases(&self) {
+            let $this = self;
+            $to.end_leases();
         }
     };
     (@write_at $this:ident => $to:expr) => {

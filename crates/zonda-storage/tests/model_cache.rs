@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shuttle::rand::Rng;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use zonda_storage::{Advice, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes};
+use zonda_storage::{Advice, Leased, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes};
 pub(crate) use zonda_storage::{BLOCK_BYTES, Op, StorageError, forward};
 
 #[allow(dead_code, unreachable_pub, unused_imports)]
@@ -33,7 +33,9 @@ mod tuning;
 
 /// As in the crate.
 mod storage {
-    pub(crate) use zonda_storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
+    pub(crate) use zonda_storage::{
+        Advice, Leased, ReadRange, Storage, WriteRange, fill_by_writes,
+    };
 }
 
 /// As in the crate, of places that every storage has.
@@ -70,6 +72,8 @@ mod sync {
             Lives,
             Members,
             Page,
+            Lease,
+            Lent,
             Resize,
             Sharing,
             Table,
@@ -647,4 +651,129 @@ fn a_thread_on_a_broken_disk() {
 #[test]
 fn a_thread_where_it_is_worthwhile() {
     in_many_orders(|| with_a_thread(ThreadUse::Worthwhile, true));
+}
+
+/// Puts and gets of all orders that went by a lease.
+static N_LEASED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+/// A thread that comes back to a page again and again: by its lease, or else the ordinary way, after which it asks for a lease.
+#[derive(Default)]
+struct Leaseholder(Option<Arc<dyn Leased>>);
+
+impl Leaseholder {
+    fn by_lease(&self, call: impl FnOnce(&dyn Leased) -> bool) -> bool {
+        let is_done = self.0.as_deref().is_some_and(call);
+        N_LEASED.fetch_add(usize::from(is_done), Ordering::Relaxed);
+        is_done
+    }
+
+    fn put(&mut self, cache: &Cache<Disk>, at: u64, byte: u8) {
+        if !self.by_lease(|lease| lease.put(at, &[byte])) {
+            while cache.write_at(at, &[byte]).is_err() {}
+            self.0 = cache.lease(at, true);
+        }
+    }
+
+    fn get(&mut self, cache: &Cache<Disk>, at: u64) -> u8 {
+        let mut out = [0];
+        if !self.by_lease(|lease| lease.get(at, &mut out)) {
+            out[0] = byte(cache, at);
+            self.0 = cache.lease(at, true).or_else(|| cache.lease(at, false));
+        }
+        out[0]
+    }
+}
+
+/// Two threads with leases of the same pages, beside evictions, commits, a write past the pages and ends of all leases.
+fn leases_beside(is_broken: bool) {
+    fn holds<const BYTE: u8>(cache: &Cache<Disk>) {
+        let mut thread = Leaseholder::default();
+        for page in if BYTE == 1 { [0, 1, 2] } else { [2, 1, 0] } {
+            for round in [10, 20, 0] {
+                // Every fourth byte is this thread's.
+                for at in [page * PAGE + u64::from(BYTE), page * PAGE + u64::from(BYTE) + 4] {
+                    thread.put(cache, at, BYTE + round);
+                    let got = thread.get(cache, at);
+                    assert_eq!(got, BYTE + round, "what was put at {at} is not there");
+                }
+            }
+            assert!([9, 1, 2, 11, 12, 21, 22].contains(&thread.get(cache, page * PAGE + 3)));
+        }
+    }
+    let (disk, cache) = cache(&[9; 40], 3);
+    disk.breaks(is_broken);
+    let calls: Vec<fn(&Cache<Disk>)> = vec![holds::<1>, holds::<2>, |cache| {
+        cache.give_up();
+        cache.give_up();
+        while cache.write_at(24, &[7; 16]).is_err() {}
+        cache.give_up();
+        let _told = cache.sync();
+        cache.give_up();
+        cache.end_leases();
+        assert_eq!(byte(cache, 30), 7);
+    }];
+    beside(&cache, calls);
+    disk.breaks(false);
+    let mut expected = [vec![9; 24], vec![7; 16]].concat();
+    (1..24).step_by(4).for_each(|at| expected[at] = 1);
+    (2..24).step_by(4).for_each(|at| expected[at] = 2);
+    assert_eq!(shown(&*cache, &disk), expected);
+}
+
+#[test]
+fn leases_beside_everything_else() {
+    in_many_orders(|| leases_beside(false));
+    assert!(N_LEASED.load(Ordering::Relaxed) > ORDERS, "hardly any lease was given");
+}
+
+#[test]
+fn leases_on_a_broken_disk() {
+    in_many_orders(|| leases_beside(true));
+}
+
+/// A put by a lease at the end of a file makes it longer; a cut takes that back, and the lease with it.
+#[test]
+fn leases_at_the_end_of_a_file() {
+    in_many_orders(|| {
+        let (disk, cache) = cache(&[9; 8], 3);
+        let calls: Vec<fn(&Cache<Disk>)> = vec![
+            |cache| {
+                let mut writes = Leaseholder::default();
+                (8..15).for_each(|at| writes.put(cache, at, 1));
+            },
+            |cache| {
+                let len = cache.len().unwrap();
+                assert!((8..16).contains(&len));
+                let mut all = [0; 16];
+                let got = cache.read_at(0, &mut all).unwrap();
+                assert!(got as u64 >= len && all[..got].iter().all(|byte| [9, 1].contains(byte)));
+            },
+        ];
+        beside(&cache, calls);
+        assert_eq!(shown(&*cache, &disk), [vec![9; 8], vec![1; 7]].concat());
+        let mut writes = Leaseholder::default();
+        (9..12).for_each(|at| writes.put(&cache, at, 2));
+        cache.set_len(10).unwrap();
+        writes.put(&cache, 12, 3);
+        assert_eq!(shown(&*cache, &disk), [vec![9; 8], vec![1, 2, 0, 0, 3]].concat());
+    });
+}
+
+/// When leases have ended, nothing comes by them any more.
+#[test]
+fn leases_that_have_ended() {
+    in_many_orders(|| {
+        let (_, cache) = cache(&[9; 16], 2);
+        cache.write_at(1, &[0]).unwrap();
+        let lease = cache.lease(1, true).unwrap();
+        let by_lease = {
+            let lease = Arc::clone(&lease);
+            shuttle::thread::spawn(move || (1..6).take_while(|n| lease.put(1, &[*n])).count())
+        };
+        cache.end_leases();
+        let then = byte(&*cache, 1);
+        assert!(!lease.put(1, &[8]) && !lease.get(1, &mut [0]));
+        let n_put = by_lease.join().unwrap();
+        assert_eq!((byte(&*cache, 1), usize::from(then)), (then, n_put));
+    });
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending, Format, GroupId, Meta, Reserve};
@@ -424,6 +424,13 @@ impl Dataset {
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
         self.ask(|file| Ok(f(&Meta::of(file, group)?)))
+    }
+
+    /// A count that goes up with each call that may change what inquiries answer, before it does: what was answered holds as
+    /// long as the count stays, but for lengths of unlimited dimensions. `None` where that is not known.
+    #[must_use]
+    pub fn changes(&self) -> Option<&Arc<AtomicU64>> {
+        self.queued_file.changes()
     }
 
     /// Whether there is a group of that number.

@@ -38,6 +38,7 @@ mod error;
 mod failed_get;
 mod format;
 mod gaps;
+mod leased_var;
 mod mapped;
 pub mod mpi;
 mod nc4;
@@ -68,6 +69,7 @@ pub use format::{
     remove_on_path, stands_on_path,
 };
 pub use gaps::report_gaps;
+pub use leased_var::LeasedVar;
 pub use mapped::{MappedBlock, MappedSlab, RowMover};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use object_copy::{VarToCopy, copy_attribute};

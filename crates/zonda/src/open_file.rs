@@ -3,16 +3,16 @@
 use std::any::TypeId;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending};
+use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending, PlainPlace, VarRef};
 use zonda_model::{Answer, NcError};
 use zonda_parallel::ParallelFile;
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_served::ServedFile;
-use zonda_storage::{FileWriter, MayWrite, Storage};
+use zonda_storage::{FileWriter, Leased, MayWrite, Storage};
 
 use crate::error::{Error, Result};
 
@@ -38,6 +38,10 @@ pub(crate) struct OpenFile {
     /// Identifies the file to plugins that work for it.
     mark: Mark,
     open: AtomicBool,
+    /// How often it was held exclusively. What inquiries answer holds as long as this stays, but for what puts make grow.
+    changes: Arc<AtomicU64>,
+    /// Whether bytes of it may be leased to threads. They are not while somebody has the file exclusively.
+    has_leases: AtomicBool,
     is_writable: bool,
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
@@ -65,6 +69,8 @@ impl OpenFile {
             file: Polite::ranked(Rank::File, file),
             mark,
             open: AtomicBool::new(true),
+            changes: Arc::default(),
+            has_leases: AtomicBool::new(false),
             forked: AtomicBool::new(false),
             has_turn: AtomicBool::new(writer.is_none()),
             writer: Mutex::ranked(Rank::Writer, writer),
@@ -114,8 +120,56 @@ impl OpenFile {
     }
 
     fn alone(&self) -> ExclusiveGuard<'_> {
-        self.file
-            .write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write_for(self.mark)))
+        let file = self
+            .file
+            .write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write_for(self.mark)));
+        // Alone, so nobody else counts.
+        self.changes.store(self.changes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        self.end_leases();
+        file
+    }
+
+    /// How often the file was held exclusively; `None` where others than this process change what inquiries answer.
+    pub(crate) fn changes(&self) -> Option<&Arc<AtomicU64>> {
+        (!self.may_have_ranks).then_some(&self.changes)
+    }
+
+    /// Leases the bytes around an element to this thread, if nothing that `may` looks at, with the file in hand, is against it.
+    pub(crate) fn lease(
+        &self,
+        var: VarRef,
+        index: &[usize],
+        writes: bool,
+        may: impl FnOnce() -> bool,
+    ) -> Option<(PlainPlace, Arc<dyn Leased>)> {
+        self.check_not_forked().ok()?;
+        let file = self.read().ok()?;
+        if !may() {
+            return None;
+        }
+        let place = file.plain_place(var)?;
+        if writes && !place.is_writable {
+            return None;
+        }
+        let lease = self.storage.as_ref()?.lease(place.element(index)?, writes)?;
+        // A reader is closed by others without a look at who uses it: one of the two sees the other.
+        self.has_leases.store(true, Ordering::SeqCst);
+        if !self.open.load(Ordering::SeqCst) {
+            self.end_leases();
+            return None;
+        }
+        Some((place, lease))
+    }
+
+    /// Ends all leases, for who has the file exclusively, or has closed it.
+    #[inline]
+    fn end_leases(&self) {
+        if self.has_leases.load(Ordering::SeqCst) {
+            self.has_leases.store(false, Ordering::SeqCst);
+            if let Some(storage) = &self.storage {
+                storage.end_leases();
+            }
+        }
     }
 
     /// Exclusive use of the file, to change it.
@@ -282,7 +336,9 @@ impl OpenFile {
 
     /// Takes the file exclusively for a fork, waiting no longer than `until`. New users of the file wait meanwhile.
     pub(crate) fn freeze(&self, until: Instant) -> Option<ExclusiveGuard<'_>> {
-        self.file.write_until(until)
+        let file = self.file.write_until(until)?;
+        self.end_leases();
+        Some(file)
     }
 
     /// Whether it was opened for writing, and not closed.
@@ -333,7 +389,10 @@ impl OpenFile {
             return self.leave_ranks();
         }
         if is_forked || !self.is_writable {
-            let was_open = self.open.swap(false, Ordering::AcqRel);
+            let was_open = self.open.swap(false, Ordering::SeqCst);
+            if !is_forked {
+                self.end_leases();
+            }
             self.unlock();
             return if was_open { Ok(Ending::Keep) } else { Err(closed()) };
         }

@@ -118,6 +118,10 @@ ranks! {
     Storage,
     /// A piece of a backend's memory.
     Segment,
+    /// A page that is lent to a thread.
+    Lease,
+    /// Which pages of a cache may be lent.
+    Lent,
     /// Why a backend failed, for who asks later.
     Cause,
     /// Which pages of a cache are where.

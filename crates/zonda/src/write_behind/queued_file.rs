@@ -2,14 +2,15 @@
 //! puts where they have to come after them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use zonda_format::{Dispatch, DispatchWrite, View};
+use zonda_format::{Dispatch, DispatchWrite, PlainPlace, VarRef, View};
 use zonda_model::NcError;
 use zonda_runtime::lock::RwLockReadGuard;
 use zonda_served::ServedFile;
+use zonda_storage::Leased;
 use zonda_storage::backend::File;
 
 use super::{HoldGuard, WriteBehind, WriteQueue};
@@ -116,8 +117,25 @@ impl QueuedFile {
             let new = || WriteQueue::new(&self.file, path.to_owned(), file.cloned());
             self.queue.get_or_init(new).set(how);
             self.is_on.store(true, Ordering::Relaxed);
+            // Puts through leases would go before those that wait.
+            drop(self.file.write()?);
         }
         Ok(())
+    }
+
+    /// As [`OpenFile::changes`]; none while puts are accepted, since inquiries then look at a view of the definitions.
+    pub(crate) fn changes(&self) -> Option<&Arc<AtomicU64>> {
+        if self.queue().is_some() { None } else { self.file.changes() }
+    }
+
+    /// Leases the bytes around an element to this thread; not where puts are accepted, which come one after the other.
+    pub(crate) fn lease(
+        &self,
+        var: VarRef,
+        index: &[usize],
+        writes: bool,
+    ) -> Option<(PlainPlace, Arc<dyn Leased>)> {
+        self.file.lease(var, index, writes, || self.queue().is_none())
     }
 
     /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.

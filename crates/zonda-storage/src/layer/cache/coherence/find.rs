@@ -1,5 +1,6 @@
 //! Finding a page, and making room for one.
 
+use super::lease::PagePlace;
 use super::pages::{NO_PAGE, Page};
 use super::policy::{COLD, CacheShape, PageGrant};
 use super::table::PageTable;
@@ -13,7 +14,7 @@ use std::ops::Range;
 use zonda_runtime::memory::{self, Kind};
 
 /// A page under its write lock, with its slot.
-pub(crate) type LockedPage<'a> = (u32, RwLockWriteGuard<'a, Page>);
+pub(crate) type LockedPage<'a> = (u32, RwLockWriteGuard<'a, PagePlace>);
 
 /// Where a page is that was asked for.
 enum PageLookup {
@@ -33,7 +34,7 @@ impl<S: Storage> Cache<S> {
     /// No page may be held by the caller.
     pub(super) fn acquire(&self, index: u64) -> Result<Option<LockedPage<'_>>, StorageError> {
         if let Some((id, slot)) = self.hinted(index) {
-            let page = slot.page.write();
+            let page = slot.write();
             if page.index == index {
                 self.touch(slot);
                 return Ok(Some((id, page)));
@@ -49,7 +50,7 @@ impl<S: Storage> Cache<S> {
                 PageLookup::NoSlot => return Ok(None),
                 PageLookup::Cached(id) => {
                     let slot = self.slot(id);
-                    let page = slot.page.write();
+                    let page = slot.write();
                     // It may have been evicted while we waited.
                     if page.index == index {
                         self.touch(slot);
@@ -58,7 +59,7 @@ impl<S: Storage> Cache<S> {
                     }
                 }
                 PageLookup::Slot(id) => {
-                    let mut page = self.slot(id).page.write();
+                    let mut page = self.slot(id).write();
                     if self.is_better_kept(&page) {
                         self.hand_back(&mut self.table.lock(), id, &page);
                         continue;
@@ -253,7 +254,7 @@ impl<S: Storage> Cache<S> {
         };
         let Some(id) = id else { return false };
         let slot = self.slot(id);
-        let Some(mut page) = slot.page.try_write() else {
+        let Some(mut page) = slot.try_write() else {
             // Somebody uses it, so it has a page.
             self.table.lock().order.enter(id, slot.last_used());
             return false;
@@ -295,7 +296,7 @@ impl<S: Storage> Cache<S> {
             self.note_miss(&mut table, next);
             let Some(id) = self.room(&mut table) else { break };
             let slot = self.slot(id);
-            let Some(mut page) = slot.page.try_write() else {
+            let Some(mut page) = slot.try_write() else {
                 // Somebody uses it, so it has a page: only used slots are ever locked by others.
                 table.order.enter(id, slot.last_used());
                 break;

@@ -23,9 +23,9 @@ impl<S: Storage> Cache<S> {
         let after = self.neighbours(page, true);
         let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(before.len() + after.len() + 1);
         let (mut before, mut after) = (before, after);
-        run.extend(before.iter_mut().rev().map(|(id, page)| (*id, &mut **page)));
+        run.extend(before.iter_mut().rev().map(|(id, page)| (*id, &mut ***page)));
         run.push((id, page));
-        run.extend(after.iter_mut().map(|(id, page)| (*id, &mut **page)));
+        run.extend(after.iter_mut().map(|(id, page)| (*id, &mut ***page)));
         self.write_run(&mut run)
     }
 
@@ -71,7 +71,7 @@ impl<S: Storage> Cache<S> {
                 return Ok(());
             }
             let mut run: Vec<(u32, &mut Page)> =
-                held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
+                held.iter_mut().map(|(id, page)| (*id, &mut ***page)).collect();
             if let Err(error) = self.write_run(&mut run) {
                 background.inspect(|background| background.fail(&error));
                 return Err(error);
@@ -122,7 +122,7 @@ impl<S: Storage> Cache<S> {
             };
             let id = self.table.lock().map.get(&before).copied()?;
             let slot = self.slot(id);
-            let page = slot.page.try_read()?;
+            let page = slot.try_read()?;
             if page.index != before {
                 return None;
             }
@@ -147,7 +147,7 @@ impl<S: Storage> Cache<S> {
         let mut held = Vec::new();
         for next in index..index.saturating_add(most as u64) {
             let Some(id) = self.table.lock().map.get(&next).copied() else { break };
-            let Some(page) = self.slot(id).page.try_write() else { break };
+            let Some(page) = self.slot(id).try_write() else { break };
             if page.index != next || page.is_clean() || !page.is_complete(self.page_bytes()) {
                 break;
             }
@@ -175,7 +175,7 @@ impl<S: Storage> Cache<S> {
             if !slot.is_dirty() {
                 break;
             }
-            let Some(mut page) = slot.page.try_write() else { break };
+            let Some(mut page) = slot.try_write() else { break };
             if page.settle(whole).is_err() || page.index != next || !edge(&page, !up) {
                 break;
             }
@@ -253,7 +253,7 @@ impl<S: Storage> Cache<S> {
         let mut rest = &list[..];
         while let Some(((index, id), more)) = rest.split_first() {
             rest = more;
-            let page = self.slot(*id).page.write();
+            let page = self.slot(*id).write();
             // Somebody who evicted or flushed it meanwhile has written it.
             if page.index != *index || page.is_clean() {
                 continue;
@@ -263,14 +263,14 @@ impl<S: Storage> Cache<S> {
                 if held.len() == RUN_PAGES {
                     break;
                 }
-                let Some(page) = self.slot(*id).page.try_write() else { break };
+                let Some(page) = self.slot(*id).try_write() else { break };
                 if page.index == *index && !page.is_clean() {
                     held.push((*id, page));
                 }
                 rest = more;
             }
             let mut run: Vec<(u32, &mut Page)> =
-                held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
+                held.iter_mut().map(|(id, page)| (*id, &mut ***page)).collect();
             outcome = outcome.and(self.write_run(&mut run));
         }
         outcome
@@ -348,7 +348,7 @@ impl<S: Storage> Cache<S> {
         let list: Vec<(u64, u32)> =
             self.table.lock().map.range(first..=last).map(|(i, id)| (*i, *id)).collect();
         for (index, id) in list {
-            let mut page = self.slot(id).page.write();
+            let mut page = self.slot(id).write();
             if page.index == index {
                 f(id, &mut page);
             }

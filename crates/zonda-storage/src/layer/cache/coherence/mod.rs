@@ -25,12 +25,15 @@
 //! So the last who wrote a byte below has no page left that shows another one, in whatever order calls over each other went.
 //! `tests/model_cache.rs` tries orders of all of this.
 //!
+//! A page may be *lent* to a thread that comes back to it again and again (`lease.rs`); it is back before anybody else sees it.
+//!
 //! A hit takes its page's lock only; a slot is found by a table of hints, without any other. What goes down is what was given,
 //! to the byte (`tests/exact.rs`): a clean byte between dirty ones may be stale, since another process may have written it.
 
 pub(crate) mod call_pace;
 mod find;
 mod flush;
+mod lease;
 mod read;
 mod reclaim;
 mod shared_pages;
@@ -46,7 +49,7 @@ use super::background::{self, BackgroundWork};
 use super::{pages, policy};
 use crate::StorageError;
 use crate::forward;
-use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Leased, ReadRange, Storage, WriteRange, fill_by_writes};
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::lock::{Level, Mutex, Rank};
 use crate::tuning::{FIRST_PAGES, MOST_HINTS};
@@ -76,7 +79,7 @@ pub struct Cache<S> {
     /// `page_bytes` as a shift, when it is a power of two: a division costs as much as the copy.
     shift: Option<u32>,
     /// The logical length.
-    pub(crate) len: AtomicU64,
+    pub(crate) len: Arc<AtomicU64>,
     /// Nothing was handed down from here on, so that there is nothing to be read.
     below_to: AtomicU64,
     /// Where the last fill ended: a miss here is sequential.
@@ -103,6 +106,8 @@ pub struct Cache<S> {
     more_hints: OnceLock<Box<[AtomicU32]>>,
     slots: [OnceLock<Box<[PageSlot]>>; SEGMENTS],
     table: Mutex<PageTable>,
+    /// Slots whose pages may be lent.
+    lent: Mutex<Vec<u32>>,
     /// Fill values that pages do not await while something is written past them.
     withheld: WithheldFills,
     /// Held by `set_len`.
@@ -139,7 +144,7 @@ impl<S: Storage> Cache<S> {
             shape,
             limit: AtomicU64::new(shape.at_first),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
-            len: AtomicU64::new(len),
+            len: Arc::new(AtomicU64::new(len)),
             below_to: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
             large: Mutex::ranked(Rank::RecentReads, RecentReads::default()),
@@ -154,6 +159,7 @@ impl<S: Storage> Cache<S> {
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
             table: Mutex::ranked(Rank::Table, PageTable::default()),
+            lent: Mutex::ranked(Rank::Lent, Vec::new()),
             withheld: WithheldFills::default(),
             resize: Mutex::at(Rank::Resize, level, ()),
             shared,
@@ -206,14 +212,6 @@ impl<S: Storage> Cache<S> {
         (slot.holds.load(Ordering::Relaxed) == index).then_some((id, slot))
     }
 
-    fn slot(&self, id: u32) -> &PageSlot {
-        let (segment, place) = segment_of(id);
-        match self.slots[segment].get() {
-            Some(slots) => &slots[place],
-            None => unreachable!("a number is given only to a slot that is there"),
-        }
-    }
-
     /// Makes sure that there is a slot of this number; false where there is no memory for it.
     fn has_slot(&self, id: u32) -> bool {
         let (segment, _) = segment_of(id);
@@ -237,6 +235,16 @@ impl<S: Storage> Cache<S> {
     fn extend_to(&self, end: u64) {
         if end > self.len.load(Ordering::Acquire) {
             self.len.fetch_max(end, Ordering::AcqRel);
+        }
+    }
+}
+
+impl<S> Cache<S> {
+    fn slot(&self, id: u32) -> &PageSlot {
+        let (segment, place) = segment_of(id);
+        match self.slots[segment].get() {
+            Some(slots) => &slots[place],
+            None => unreachable!("a number is given only to a slot that is there"),
         }
     }
 }
@@ -275,6 +283,10 @@ fn more_hints(pages: u64) -> Option<Box<[AtomicU32]>> {
 
 impl<S> Drop for Cache<S> {
     fn drop(&mut self) {
+        // Pages that are lent go with the others. In the child of a fork a thread of the parent may have locked one.
+        for id in std::mem::take(self.lent.get_mut()) {
+            drop(self.slot(id).try_write());
+        }
         let in_use = self.table.get_mut().in_use();
         if self.shape.within_budget {
             memory::process().give_back(Kind::Pages, in_use * self.shape.page_bytes);
@@ -317,6 +329,14 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         self.write_all(ranges)
+    }
+
+    fn lease(&self, at: u64, writes: bool) -> Option<Arc<dyn Leased>> {
+        self.lend(at, writes).map(|lease| lease as Arc<dyn Leased>)
+    }
+
+    fn end_leases(&self) {
+        Cache::end_leases(self);
     }
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {

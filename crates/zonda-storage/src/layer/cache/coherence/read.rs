@@ -15,7 +15,7 @@ impl<S: Storage> Cache<S> {
     #[inline]
     pub(super) fn hit(&self, index: u64, a: usize, out: &mut [u8]) -> bool {
         let Some((_, slot)) = self.hinted(index) else { return false };
-        let page = slot.page.read();
+        let page = slot.read();
         let b = a + out.len();
         if page.index != index || !page.valid().covers(a, b) {
             return false;

@@ -40,7 +40,7 @@ impl<S: Storage> Cache<S> {
                 break;
             }
             // A thread with a page may wait for the table, so one with the table only tries.
-            let Some(mut page) = slot.page.try_write() else { break };
+            let Some(mut page) = slot.try_write() else { break };
             if !page.is_clean() {
                 break;
             }
@@ -67,7 +67,7 @@ impl<S: Storage> Cache<S> {
         let gone: BTreeSet<u32> = table.given_up.iter().copied().collect();
         let mut n_given = 0;
         for id in (0..table.used).filter(|id| !gone.contains(id)) {
-            let Some(mut page) = self.slot(id).page.try_write() else { continue };
+            let Some(mut page) = self.slot(id).try_write() else { continue };
             if page.index != NO_PAGE {
                 table.map.remove(&page.index);
             }

@@ -98,7 +98,7 @@ impl<S: Storage> Cache<S> {
     /// it does.
     fn uncover(&self, holder: FillOwner, index: u64, a: usize, b: usize) -> bool {
         let Some(id) = self.table.lock().map.get(&index).copied() else { return false };
-        let mut page = self.slot(id).page.write();
+        let mut page = self.slot(id).write();
         if page.index != index {
             return false;
         }

@@ -1,17 +1,17 @@
 //! Slots, which hold pages, and the table that says which page is in which slot.
 
-use super::pages::Page;
+use super::lease::PagePlace;
 use super::policy::{EvictionOrder, RecentlyEvicted};
 use crate::slab::SlabPage;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::lock::{Level, Rank, RwLock};
+use crate::sync::lock::{Level, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use zonda_runtime::memory::Ages;
 
 /// A place for a page.
 #[derive(Debug)]
 pub(crate) struct PageSlot {
-    pub(super) page: RwLock<Page>,
+    place: RwLock<PagePlace>,
     /// The page that it was given last. A hint that is read without the page's lock, which may be held during a write.
     pub(super) holds: AtomicU64,
     /// When it was last used, on the cache's clock.
@@ -20,17 +20,60 @@ pub(crate) struct PageSlot {
     pub(super) dirty: AtomicBool,
     /// Whether the page is the first of a block that was read ahead, and was not used yet.
     pub(super) opens_block: AtomicBool,
+    /// Whether it is in the list of slots whose pages may be lent.
+    pub(super) is_listed: AtomicBool,
 }
 
 impl PageSlot {
     pub(super) fn new(level: Level) -> PageSlot {
         PageSlot {
-            page: RwLock::at(Rank::Page, level, Page::default()),
+            place: RwLock::at(Rank::Page, level, PagePlace::default()),
             holds: AtomicU64::default(),
             stamp: AtomicU64::default(),
             dirty: AtomicBool::default(),
             opens_block: AtomicBool::default(),
+            is_listed: AtomicBool::default(),
         }
+    }
+
+    /// Its page, to change it. One that was lent is back.
+    #[inline]
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, PagePlace> {
+        let mut place = self.place.write();
+        place.settle_lease();
+        place
+    }
+
+    /// The same, if nobody has it.
+    #[inline]
+    pub(super) fn try_write(&self) -> Option<RwLockWriteGuard<'_, PagePlace>> {
+        let mut place = self.place.try_write()?;
+        place.settle_lease();
+        Some(place)
+    }
+
+    /// Its page, to look at it.
+    #[inline]
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, PagePlace> {
+        loop {
+            let place = self.place.read();
+            if !place.is_lent() {
+                return place;
+            }
+            drop(place);
+            drop(self.write());
+        }
+    }
+
+    /// The same, if nobody has it.
+    pub(super) fn try_read(&self) -> Option<RwLockReadGuard<'_, PagePlace>> {
+        let place = self.place.try_read()?;
+        if !place.is_lent() {
+            return Some(place);
+        }
+        drop(place);
+        drop(self.try_write()?);
+        self.place.try_read().filter(|place| !place.is_lent())
     }
 
     pub(super) fn last_used(&self) -> u64 {

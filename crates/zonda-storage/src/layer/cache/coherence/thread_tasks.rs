@@ -128,7 +128,7 @@ impl<S: Storage> Cache<S> {
     /// Writes page `index` back if it is dirty and nobody has it locked.
     pub(crate) fn write_one(&self, index: u64, background: &BackgroundWork) {
         let Some(id) = self.table.lock().map.get(&index).copied() else { return };
-        let Some(mut page) = self.slot(id).page.try_write() else { return };
+        let Some(mut page) = self.slot(id).try_write() else { return };
         if page.index == index
             && !page.is_clean()
             && let Err(error) = self.write_back(id, &mut page)
@@ -146,7 +146,7 @@ impl<S: Storage> Cache<S> {
             table.order.iter().filter(dirty).take(n).collect()
         };
         for id in ids {
-            let Some(mut page) = self.slot(id).page.try_write() else { continue };
+            let Some(mut page) = self.slot(id).try_write() else { continue };
             if page.is_clean() {
                 continue;
             }

@@ -27,7 +27,7 @@ impl<S: Storage> Cache<S> {
         let Some(end) = held_end(at, data.len(), || self.inner.most_len()) else {
             return Ok(false);
         };
-        let mut page = slot.page.write();
+        let mut page = slot.write();
         if page.index != index {
             return Ok(false);
         }
