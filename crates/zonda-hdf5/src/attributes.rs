@@ -72,6 +72,8 @@ struct AttributeItem {
     /// Where the name is in the message.
     name: u8,
     name_len: u16,
+    /// Where the elements are in the message.
+    elements: u32,
     creation_order: Option<u32>,
     source: MessageSource,
 }
@@ -103,7 +105,8 @@ impl AttributeItem {
         };
         // The name follows eight bytes, and its character set in version 3.
         let name = if parts.version == 3 { 9 } else { 8 };
-        let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
+        let elements = len.saturating_sub(parts.data.rest().len());
+        let [Ok(start), Ok(len), Ok(elements)] = [start, len, elements].map(u32::try_from) else {
             let (structure, limit) = (ATTRIBUTE, u64::from(u32::MAX));
             let error = HdfError::Limit { structure, at, what: "bytes", limit };
             return AttributeItem::damaged(error, creation_order);
@@ -113,6 +116,7 @@ impl AttributeItem {
             len,
             name,
             name_len: u16::try_from(parts.name.len()).unwrap_or(u16::MAX),
+            elements,
             creation_order,
             source: MessageSource::Bytes { bytes, at },
         }
@@ -136,7 +140,15 @@ impl AttributeItem {
 
     fn damaged(error: HdfError, creation_order: Option<u32>) -> AttributeItem {
         let source = MessageSource::Damaged(Box::new(error));
-        AttributeItem { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
+        AttributeItem {
+            start: 0,
+            len: 0,
+            name: 0,
+            name_len: 0,
+            elements: 0,
+            creation_order,
+            source,
+        }
     }
 
     fn message(&self) -> &[u8] {
@@ -198,6 +210,14 @@ impl Attributes {
     #[must_use]
     pub fn creation_order(&self, i: usize) -> Option<u32> {
         self.items.get(i)?.creation_order
+    }
+
+    /// The elements of one in file form, for who knows its type and shape: as many as the message has bytes for, at least those of the
+    /// shape if that could be decoded; none where there is no such attribute.
+    #[must_use]
+    pub fn elements(&self, i: usize) -> &[u8] {
+        let Some(item) = self.items.get(i) else { return &[] };
+        item.message().get(item.elements as usize..).unwrap_or_default()
     }
 
     /// Decodes one.

@@ -7,6 +7,8 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use zonda_convert::ByteOrder;
+use zonda_format::AttView;
 use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
 use zonda_model::memory::NoMemory;
@@ -15,7 +17,6 @@ use zonda_model::{ExtType, NcError, shown_name};
 use crate::Nc4Error;
 use crate::element_form::{ElementForm, ElementShape, NC_STRING};
 use crate::hidden_atts;
-use crate::model::AttInfo;
 use crate::tuning::SHORT_LIST_NAMES;
 use crate::types::Types;
 use crate::write::{EditedAtts, OwnedValues};
@@ -80,12 +81,20 @@ impl AttList {
     }
 
     /// What the attribute with that number is.
-    pub(crate) fn info(&self, number: usize) -> Result<AttInfo, AttFault> {
-        let info = match self {
-            AttList::Read(list) => list.info(number),
-            AttList::Edited(list) => list.info(number),
+    pub(crate) fn view(&self, number: usize) -> Result<AttView<'_>, AttFault> {
+        let view = match self {
+            AttList::Read(list) => list.view(number),
+            AttList::Edited(list) => list.view(number),
         };
-        info.ok_or(AttFault::Refused(NcError::NotAtt))
+        view.ok_or(AttFault::Refused(NcError::NotAtt))
+    }
+
+    /// The attribute with that number, if it has numbers or one text as the file has them: type, byte order, and the values.
+    pub(crate) fn plain(&self, number: usize) -> Option<(ExtType, ByteOrder, &[u8])> {
+        match self {
+            AttList::Read(list) => list.plain(number),
+            AttList::Edited(_) => None,
+        }
     }
 
     /// The values of the attribute with that number.
@@ -114,6 +123,21 @@ pub(crate) struct ReadAtts {
 struct ShownAtt {
     nc_type: i32,
     len: u64,
+    /// Byte order of numbers that a kernel converts, and of one text; `None` for what has to be decoded.
+    order: Option<ByteOrder>,
+}
+
+impl From<AttMeaning> for ShownAtt {
+    fn from(AttMeaning { form, nc_type, len }: AttMeaning) -> ShownAtt {
+        let order = match form.shape {
+            ElementShape::Number(ext, order) if ext.nc_type() == nc_type => Some(order),
+            ElementShape::FixedText(..) if nc_type == ExtType::Char.nc_type() => {
+                Some(ByteOrder::NATIVE)
+            }
+            _ => None,
+        };
+        ShownAtt { nc_type, len, order }
+    }
 }
 
 /// Why attributes, or one of them, cannot be read.
@@ -208,7 +232,7 @@ impl ReadAtts {
                 };
             }
             is_shown.push(found.is_some());
-            shown.extend(found.map(|AttMeaning { nc_type, len, .. }| ShownAtt { nc_type, len }));
+            shown.extend(found.map(ShownAtt::from));
         }
         // Those that are not shown are never asked for.
         attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
@@ -236,9 +260,16 @@ impl ReadAtts {
         map.get(name).and_then(|&number| usize::try_from(number).ok())
     }
 
-    fn info(&self, number: usize) -> Option<AttInfo> {
-        let shown = self.shown.get(number)?;
-        Some(AttInfo { name: self.name(number).into(), nc_type: shown.nc_type, len: shown.len })
+    fn view(&self, number: usize) -> Option<AttView<'_>> {
+        let ShownAtt { nc_type, len, .. } = *self.shown.get(number)?;
+        Some(AttView { name: self.name(number).into(), nc_type, len, bytes: None })
+    }
+
+    fn plain(&self, number: usize) -> Option<(ExtType, ByteOrder, &[u8])> {
+        let ShownAtt { nc_type, len, order } = *self.shown.get(number)?;
+        let ext = ExtType::from_nc_type(nc_type)?;
+        let n_bytes = usize::try_from(len).ok()?.checked_mul(ext.size())?;
+        Some((ext, order?, self.attributes.elements(number).get(..n_bytes)?))
     }
 
     fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {

@@ -103,13 +103,12 @@ impl Definitions for Nc4File {
     }
 
     fn att(&self, owner: VarRef, index: usize) -> Result<AttView<'_>> {
-        let info = self.att_list(owner)?.info(index);
-        Ok(info.map_err(|fault| self.att_fault(owner, fault))?.into())
+        let view = self.att_list(owner)?.view(index);
+        Ok(view.map_err(|fault| self.att_fault(owner, fault))?)
     }
 
     fn find_att(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttView<'_>)> {
-        let (number, att) = self.find_att_info(owner, name)?;
-        Ok((number, att.into()))
+        Ok(self.find_att_view(owner, name)?)
     }
 
     fn find_group(&self, group: GroupId, name: &[u8]) -> Result<GroupId> {

@@ -109,7 +109,7 @@ impl Dispatch for Nc4File {
     /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and user-defined types.
     fn check_get_att(&self, get: &mut Transfer<AttAccess<'_>>) -> Result<()> {
         let att = get.of();
-        let (number, info) = self.find_att_info(att.owner, att.name)?;
+        let (number, info) = self.find_att_view(att.owner, att.name)?;
         let refused = |code| Nc4Error::Refused { object: self.path(att.owner), code };
         let found = [u64::try_from(number).unwrap_or(NUMBER_OF_SPECIAL), 0];
         if info.len == 0 {

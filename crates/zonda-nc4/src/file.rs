@@ -168,10 +168,16 @@ impl Nc4File {
     /// # Errors
     /// `NC_EHDFERR` where a group is damaged. Other damaged objects are listed, with type 0 where
     /// that is not known.
+    #[inline]
     pub fn model(&self) -> Result<&Model> {
-        if let Some(model) = self.model.get() {
-            return Ok(model);
+        match self.model.get() {
+            Some(model) => Ok(model),
+            None => self.read_model(),
         }
+    }
+
+    #[cold]
+    fn read_model(&self) -> Result<&Model> {
         let _alone = self.walking.lock();
         if let Some(model) = self.model.get() {
             return Ok(model);
@@ -239,15 +245,13 @@ impl Nc4File {
         }
     }
 
+    #[inline]
     pub(crate) fn var(&self, group: GroupId, var: VarId) -> Result<(&Model, &Var)> {
         let model = self.model()?;
-        let refused = |code| Nc4Error::Refused { object: model.group_path(group), code };
-        model.group(group).ok_or_else(|| refused(NcError::BadGrpId))?;
-        let Some(found) = model.var(group, var) else {
-            let (object, why) = (model.group_path(group), format!("no variable {}", var.0));
-            return Err(Nc4Error::Explained { object, why, code: NcError::NotVar });
-        };
-        Ok((model, found))
+        match model.var(group, var) {
+            Some(found) => Ok((model, found)),
+            None => Err(no_var(model, group, var)),
+        }
     }
 
     /// How many fields netCDF shows of a compound that also has members of types which netCDF does not have;
@@ -267,18 +271,29 @@ impl Nc4File {
         var.details.get().ok_or(missing)
     }
 
+    #[inline]
     pub(crate) fn kept<'v>(
         &self,
         place: &'v OnceLock<Arc<Details>>,
         at: ObjectAt,
     ) -> HdfResult<&'v Details> {
-        if place.get().is_none() {
-            let types = self.model.get().map(|model| &model.forms);
-            let none = Types::default();
-            let read = || Details::read(&self.files, at, types.unwrap_or(&none));
-            let details = Arc::new(self.patiently(read, may_be_torn)?);
-            let _first = place.set(details);
+        match place.get() {
+            Some(details) => Ok(details),
+            None => self.read_details(place, at),
         }
+    }
+
+    #[cold]
+    fn read_details<'v>(
+        &self,
+        place: &'v OnceLock<Arc<Details>>,
+        at: ObjectAt,
+    ) -> HdfResult<&'v Details> {
+        let types = self.model.get().map(|model| &model.forms);
+        let none = Types::default();
+        let read = || Details::read(&self.files, at, types.unwrap_or(&none));
+        let details = Arc::new(self.patiently(read, may_be_torn)?);
+        let _first = place.set(details);
         let missing = HdfError::Missing { structure: "object", at: at.addr.0, what: "it" };
         place.get().map(|details| &**details).ok_or(missing)
     }
@@ -293,6 +308,17 @@ impl Nc4File {
             },
         }
     }
+}
+
+/// The error about a variable that is not there, or a group.
+#[cold]
+fn no_var(model: &Model, group: GroupId, var: VarId) -> Nc4Error {
+    let object = model.group_path(group);
+    if model.group(group).is_none() {
+        return Nc4Error::Refused { object, code: NcError::BadGrpId };
+    }
+    let why = format!("no variable {}", var.0);
+    Nc4Error::Explained { object, why, code: NcError::NotVar }
 }
 
 /// An HDF5 error with the object it is about.

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{AttAccess, Transfer, VarRef};
+use zonda_format::{AttAccess, AttView, Transfer, VarRef};
 use zonda_model::{ExtType, NcError, VarId, sought_name};
 
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::fault::{Fault, HdfResult, Outcome};
 use crate::file::{Nc4File, hdf};
+use crate::get::tolerated;
 use crate::hidden_atts;
 use crate::model::AttInfo;
 use crate::value_target::ValueTarget;
@@ -33,16 +34,16 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::att`].
-    pub(crate) fn find_att_info(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttInfo)> {
+    pub(crate) fn find_att_view(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttView<'_>)> {
         let list = self.att_list(owner)?;
         let name = self.normalized(owner, name)?;
         if let Some((_, info)) = self.special(owner, &name)? {
-            return Ok((-1, info));
+            return Ok((-1, info.into()));
         }
         let fail = |fault| self.att_fault(owner, fault);
         let number = list.find(&name).map_err(fail)?;
-        let info = list.info(number).map_err(fail)?;
-        Ok((i32::try_from(number).unwrap_or(i32::MAX), info))
+        let view = list.view(number).map_err(fail)?;
+        Ok((i32::try_from(number).unwrap_or(i32::MAX), view))
     }
 
     pub(crate) fn att_values(
@@ -69,18 +70,42 @@ impl Nc4File {
         }
         let model = self.model()?;
         let number = usize::try_from(get.found[0]).map_err(|_| none())?;
-        let info = list.info(number).map_err(unread)?;
+        if let Some(plain) = list.plain(number) {
+            return plain_values(model.is_classic, plain, &target, out).map_err(fail);
+        }
+        let view = list.view(number).map_err(unread)?;
         match list.value(number, &model.forms).map_err(unread)? {
             AttValue::Stored(stored) => {
                 let (attribute, meaning) = &*stored;
                 crate::get::attribute(self, list.file(), attribute, meaning, target, out)
             }
-            AttValue::Owned(held) => crate::write::get_owned(model, &info, held, target, out),
+            AttValue::Owned(held) => crate::write::get_owned(model, &view, held, target, out),
         }
         .map_err(fail)
     }
 
+    /// The attributes of a variable or group.
+    #[inline]
     pub(crate) fn att_list(&self, owner: VarRef) -> Result<&AttList> {
+        match self.known_att_list(owner) {
+            Some(list) => Ok(list),
+            None => self.read_att_list(owner),
+        }
+    }
+
+    /// The same, if they were read.
+    #[inline]
+    fn known_att_list(&self, owner: VarRef) -> Option<&AttList> {
+        let model = self.model.get()?;
+        let details = match owner.var {
+            VarId::GLOBAL => &model.group(owner.group)?.details,
+            var => &model.var(owner.group, var)?.details,
+        };
+        details.get()?.atts.as_ref().ok()
+    }
+
+    #[cold]
+    fn read_att_list(&self, owner: VarRef) -> Result<&AttList> {
         let model = self.model()?;
         let details = if owner.var == VarId::GLOBAL {
             let group = model.group(owner.group).ok_or_else(|| Nc4Error::Refused {
@@ -185,17 +210,26 @@ fn special_values(
     target: &ValueTarget<'_>,
     out: &mut [u8],
 ) -> Outcome<Converted> {
-    let refused = Fault::Refused;
-    let ext = ExtType::from_nc_type(info.nc_type).ok_or(refused(NcError::BadType))?;
+    let ext = ExtType::from_nc_type(info.nc_type).ok_or(Fault::Refused(NcError::BadType))?;
+    plain_values(false, (ext, ByteOrder::NATIVE, value), target, out)
+}
+
+/// Numbers or text, as the caller wants them.
+fn plain_values(
+    is_classic: bool,
+    (ext, order, values): (ExtType, ByteOrder, &[u8]),
+    target: &ValueTarget<'_>,
+    out: &mut [u8],
+) -> Outcome<Converted> {
     let mem = match target {
         ValueTarget::Natural(_) => ext.natural_mem(),
         ValueTarget::Atomic(mem) => *mem,
     };
-    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
-    let decoder = decoder.map_err(|_| refused(NcError::Char))?;
-    let n = value.len().checked_div(ext.size()).unwrap_or(0);
+    let decoder = Decoder::new(ext, order, mem, RangeRule::Cast);
+    let decoder = decoder.map_err(|_| Fault::Refused(NcError::Char))?;
+    let n = values.len().checked_div(ext.size()).unwrap_or(0);
     if n.checked_mul(mem.size()) != Some(out.len()) {
         return Err(Fault::wrong_length());
     }
-    Ok(decoder.decode(value, out))
+    Ok(tolerated(is_classic, ext.nc_type(), Some(mem), decoder.decode(values, out)))
 }

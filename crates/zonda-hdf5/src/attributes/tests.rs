@@ -36,6 +36,7 @@ fn many_records_of_one_attribute_end_in_an_error() {
     let attributes = object.attributes(&file).unwrap();
     assert_eq!((attributes.len(), attributes.name(1)), (2, b"a".as_slice()));
     assert_eq!(attributes.decode(1, &file).unwrap().data, [7; 3000]);
+    assert_eq!(attributes.elements(1), [7; 3000]);
     assert_eq!(object.attribute(&file, b"a").unwrap().unwrap().data, [7; 3000]);
     // A thousand times 3000 bytes are more than this file and the allowance.
     let (file, addr) = dense(1000, 0);
@@ -77,6 +78,11 @@ fn a_damaged_message_leaves_the_others_readable() {
     assert_eq!(names, [b"first".as_slice(), b"", b"untyped", b"last"]);
     let decoded: Vec<bool> = (0..4).map(|i| attributes.decode(i, &file).is_ok()).collect();
     assert_eq!(decoded, [true, false, false, true]);
+    // A header may have padding behind a message.
+    assert!(
+        attributes.elements(0).starts_with(&[7; 2]) && attributes.elements(3).starts_with(&[7; 3])
+    );
+    assert!(attributes.elements(1).is_empty() && attributes.elements(4).is_empty());
     assert_eq!(object.attribute(&file, b"last").unwrap().unwrap().data, [7; 3]);
     assert!(object.attribute(&file, b"untyped").is_err());
     assert_eq!(attributes.find(b"last"), Some(3));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use zonda_format::VlenSource;
+use zonda_format::{AttView, VlenSource};
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, Object};
 use zonda_model::memory;
@@ -215,6 +215,11 @@ impl EditedAtts {
     pub(crate) fn info(&self, number: usize) -> Option<AttInfo> {
         let att = self.get(number)?;
         Some(AttInfo { name: att.name.clone(), nc_type: att.nc_type, len: att.len })
+    }
+
+    pub(crate) fn view(&self, number: usize) -> Option<AttView<'_>> {
+        let Att { name, nc_type, len, .. } = self.get(number)?;
+        Some(AttView { name: name[..].into(), nc_type: *nc_type, len: *len, bytes: None })
     }
 
     pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {

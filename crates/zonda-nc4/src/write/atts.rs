@@ -1,7 +1,7 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::{AttPut, Values};
+use zonda_format::{AttPut, AttView, Values};
 use zonda_format::{VarRef, VlenSink};
 use zonda_model::{
     ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
@@ -18,7 +18,7 @@ use crate::element_form::NC_STRING;
 use crate::fault::{Fault, Outcome, refuse_if};
 use crate::get::default_element;
 use crate::hidden_atts;
-use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
+use crate::model::{Endianness, GroupId, Model, Var};
 use crate::tuning::SMALL_ATTRIBUTE_BYTES;
 use crate::value_target::{NoVlens, ValueTarget};
 
@@ -251,7 +251,7 @@ fn bytes_of(nc_type: i32, n_values: usize) -> usize {
 /// Reads an attribute that was put since the file was opened.
 pub(crate) fn get_owned(
     model: &Model,
-    info: &AttInfo,
+    info: &AttView<'_>,
     held: &OwnedValues,
     target: ValueTarget<'_>,
     out: &mut [u8],
