@@ -1,7 +1,7 @@
 //! A chunked array: its shape, its chunks in a storage, and its cache of decoded chunks. Reads are in `read`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
@@ -64,6 +64,10 @@ pub(crate) struct SharedArray {
     /// When the last request began.
     pub since: AtomicU64,
     pub pattern: Mutex<AccessPattern>,
+    /// Where the chunk is that the last element was read out of, of those that were read alone.
+    pub last_read: AtomicU64,
+    /// Bytes that the storage had when it was asked last.
+    pub known_len: AtomicU64,
     pub background: BackgroundDecoding,
 }
 
@@ -117,6 +121,8 @@ impl ChunkedArray {
             cache: ChunkCache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
             pattern: Mutex::ranked(Rank::Pattern, AccessPattern::default()),
+            last_read: AtomicU64::new(u64::MAX),
+            known_len: AtomicU64::new(0),
             background: BackgroundDecoding::default(),
         };
         ChunkedArray { inner: Arc::new(inner) }
@@ -158,6 +164,7 @@ impl ChunkedArray {
     /// Forgets all decoded chunks: what another process wrote since is seen.
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
+        self.inner.known_len.store(0, Ordering::Relaxed);
         *self.inner.pattern.lock() = AccessPattern::default();
     }
 }

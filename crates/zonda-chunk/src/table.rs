@@ -30,6 +30,21 @@ pub trait ChunkTable: Send + Sync + std::fmt::Debug {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> Result<(), TableError>;
+
+    /// Where one chunk is; `None` for one that was never written.
+    ///
+    /// # Errors
+    /// As [`ChunkTable::locate`].
+    fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, TableError> {
+        let mut place = None;
+        let mut found = |there: &[u64], at: ChunkAt| {
+            if there == key {
+                place = Some(at);
+            }
+        };
+        self.locate(key, key, &mut found)?;
+        Ok(place)
+    }
 }
 
 /// A table in which chunks can be entered.

@@ -122,6 +122,12 @@ pub(crate) const TOLD_WALK_BYTES: u64 = 16 << 20;
 pub(crate) const STOP_NAPS: (Duration, Duration) =
     (Duration::from_micros(20), Duration::from_millis(1));
 
+// ---- Single elements ----------------------------------------------------------------------------------------------
+
+/// Chunks that a single element of an array is put to without a look into the table of all that wait; a power of two. An array has a place of 4
+/// bytes for each. Writes: "put_var1, random, 8 MB, chunks 10x50x50".
+pub(crate) const RECENT_CHUNKS: usize = 256;
+
 // ---- Puts: chunks that wait ---------------------------------------------------------------------------------------
 
 /// Bytes that incomplete chunks of a file may take, unless `ZONDA_WRITE_CACHE` says so. Decides where chunks lie. Writes:

@@ -113,6 +113,12 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
         self.get(get, room)
     }
 
+    /// A get of one number by a short way, which formats may have for what earlier gets have checked already. `None` where it has to go the
+    /// ordinary way; `out` then holds anything. It need not fit the memory, which the ordinary way refuses.
+    fn get_one(&self, _get: &Access<'_>, _out: &mut [u8]) -> Option<Converted> {
+        None
+    }
+
     /// First step of reading an attribute: how many bytes its values take in memory.
     ///
     /// # Errors

@@ -103,6 +103,10 @@ impl Dispatch for Nc4File {
         Ok(if none.is_asked { Err(none.refused(self.path_of(get.of().var))) } else { got }?)
     }
 
+    fn get_one(&self, get: &Access<'_>, out: &mut [u8]) -> Option<Converted> {
+        self.element(get, out)
+    }
+
     /// First step of reading an attribute: bytes that its values take in memory.
     ///
     /// # Errors

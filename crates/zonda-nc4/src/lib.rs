@@ -24,6 +24,7 @@ mod file_atts;
 mod file_lookup;
 mod files;
 mod get;
+mod get_one;
 mod hidden_atts;
 mod model;
 mod names;

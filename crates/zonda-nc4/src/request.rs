@@ -82,6 +82,9 @@ impl Request<'_> {
         };
         match (mem.and_then(|mem| numeric(form, mem)), target) {
             (Some(Numeric::Kernel(decoder)), _) => {
+                if let (Some(mem), None) = (mem, self.data.decoder.get()) {
+                    let _first = self.data.decoder.set((mem, decoder));
+                }
                 Ok(self.fetch(slab, Decode::Convert(decoder), out)?)
             }
             (Some(Numeric::Odd(decoder)), _) => {

@@ -1,6 +1,6 @@
 //! The elements of a variable, wherever they are: in one run, chunks, other files or other datasets.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, Filter, FilterError, FilterSpec, Pipeline, is_builtin};
@@ -8,11 +8,11 @@ use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, ContiguousArray, DataSegment,
     Decode, SegmentBytes, TableError,
 };
-use zonda_convert::Converted;
+use zonda_convert::{Converted, Decoder};
 use zonda_hdf5::ChunkIndex;
 use zonda_hdf5::message::{ChunkedLayout, DataLayout, Dataspace, FilterDescription};
 use zonda_hdf5::{File, FileAddr, HdfError, Object, Unfilter};
-use zonda_model::Hyperslab;
+use zonda_model::{Hyperslab, MemType};
 use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
@@ -36,6 +36,8 @@ pub(crate) struct VarData {
     /// Elements along each dimension.
     extent: Box<[u64]>,
     source: ElementSource,
+    /// The decoder for the type of memory that elements were read to first, for those who read one at a time.
+    pub(crate) decoder: OnceLock<(MemType, Decoder)>,
 }
 
 #[derive(Debug)]
@@ -100,7 +102,15 @@ impl VarData {
             }
         };
         let extent = space.dims.into();
-        Ok(VarData { file: Arc::clone(file), form, user_fill, missing, extent, source })
+        Ok(VarData {
+            file: Arc::clone(file),
+            form,
+            user_fill,
+            missing,
+            extent,
+            source,
+            decoder: OnceLock::new(),
+        })
     }
 
     /// The data of a variable that is being written, without elements so far. If elements are in chunks, the writer of
@@ -114,7 +124,8 @@ impl VarData {
         let fill = user_fill.clone().unwrap_or_default();
         let source = ElementSource::Linear(ContiguousArray::new(Vec::new(), form.file_size, fill));
         let file = Arc::clone(file);
-        VarData { file, form, user_fill, missing: None, extent: extent.into(), source }
+        let (extent, decoder) = (extent.into(), OnceLock::new());
+        VarData { file, form, user_fill, missing: None, extent, source, decoder }
     }
 
     /// Sets the run with the elements: `len` bytes from position `at` of the storage. Those behind the end of the storage
@@ -297,6 +308,11 @@ impl ChunkTable for StoredChunkTable {
             found(coords, ChunkAt { at: place.at, len: place.len, mask: place.mask });
         };
         Ok(self.0.locate(first, last, &mut tell)?)
+    }
+
+    fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, TableError> {
+        let place = self.0.find(key)?;
+        Ok(place.map(|place| ChunkAt { at: place.at, len: place.len, mask: place.mask }))
     }
 }
 

@@ -142,6 +142,11 @@ impl ChunkCache {
         self.hot.load()
     }
 
+    /// Whether no chunk is there, as far as can be told without the lock.
+    pub(crate) fn seems_empty(&self) -> bool {
+        self.oldest.load(Ordering::Relaxed) == u64::MAX
+    }
+
     /// The chunk, for a request that needs no other.
     pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<DecodedChunk>> {
         let mut state = self.lock();

@@ -11,14 +11,7 @@ use crate::worker::WorkerBuffers;
 impl SharedArray {
     /// Where one chunk is.
     pub(crate) fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, ChunkError> {
-        let mut place = None;
-        let mut found = |there: &[u64], at: ChunkAt| {
-            if there == key {
-                place = Some(at);
-            }
-        };
-        self.table.locate(key, key, &mut found).map_err(ChunkError::Table)?;
-        Ok(place)
+        self.table.find(key).map_err(ChunkError::Table)
     }
 
     /// Whether a chunk reaches beyond the extent.

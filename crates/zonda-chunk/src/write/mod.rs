@@ -14,6 +14,7 @@ mod kept;
 mod large;
 mod pending;
 mod put;
+mod put_one;
 mod put_part;
 mod shared;
 mod spill;

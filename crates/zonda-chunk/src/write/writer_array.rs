@@ -8,6 +8,7 @@ use zonda_storage::Storage;
 
 use super::RANK;
 use super::pending::{ChunkElems, PendingIds};
+use super::put_one::RecentChunks;
 use super::written_bits::WrittenBits;
 use crate::engine::Engine;
 use crate::filter::Pipeline;
@@ -59,6 +60,8 @@ pub(crate) struct WriterArray {
     pub keys: PendingIds,
     /// The chunk put last by a run, where to look first. It may be gone, or another one by now.
     pub last: Option<NodeId>,
+    /// Where to look next.
+    pub recent: RecentChunks,
 }
 
 impl WriterArray {
@@ -98,6 +101,7 @@ impl WriterArray {
             limits: fixed.iter().map(|len| len.unwrap_or(u64::MAX)).collect(),
             keys: PendingIds::default(),
             last: None,
+            recent: RecentChunks::default(),
             read: ChunkedArray::new_in(
                 engine,
                 Arc::clone(storage),

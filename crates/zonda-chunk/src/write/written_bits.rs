@@ -67,6 +67,22 @@ impl WrittenBits {
         }
     }
 
+    /// Marks an element, unless the chunk would be complete with it. Whether it is marked.
+    #[inline]
+    pub(crate) fn mark_unless_last(&mut self, at: usize) -> bool {
+        let Some(present) = self.words.get_mut(at / BITS) else { return false };
+        let mask = 1 << (at % BITS);
+        let is_new = *present & mask == 0;
+        if is_new {
+            if self.missing <= 1 {
+                return false;
+            }
+            self.missing -= 1;
+            *present |= mask;
+        }
+        self.missing > 0
+    }
+
     #[inline]
     fn mark_one(&mut self, at: usize) {
         let present = &mut self.words[at / BITS];

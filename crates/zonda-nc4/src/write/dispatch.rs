@@ -59,6 +59,16 @@ impl DispatchWrite for Nc4File {
         Ok(done.map_err(|fault| self.put_fault(of.var, fault))?)
     }
 
+    fn put_now(&mut self, put: &mut Transfer<Access<'_>>, values: Values<'_>) -> Result<Converted> {
+        match self.put_one(put.of(), values.bytes) {
+            Some(converted) => Ok(converted),
+            None => {
+                self.check_put(put)?;
+                self.put(put, values)
+            }
+        }
+    }
+
     /// Stores the deferred chunks: those that are complete and wait until there are enough for all threads. A caller
     /// that has nothing else to do may call it; the file does not depend on it.
     ///

@@ -31,6 +31,7 @@ mod new_storage;
 mod objects;
 mod owned_values;
 mod put;
+mod put_one;
 mod quantize;
 mod raw;
 mod reopen;

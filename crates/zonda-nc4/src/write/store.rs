@@ -117,6 +117,17 @@ impl Stores {
         }
     }
 
+    /// The storage of a variable in chunks that was put to, with the writer of its chunks.
+    #[inline]
+    pub(crate) fn chunks_of(
+        &self,
+        group: GroupId,
+        var: VarId,
+    ) -> Option<(&VarStore, ArrayId, &ChunkWriter)> {
+        let store = self.get(self.number(group, var)?)?;
+        Some((store, store.array()?, self.chunks.as_ref()?))
+    }
+
     pub(super) fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
         let (at, of) = (usize::from(group.0), usize::try_from(var.0).ok()?);
         let number = self.list.len();
@@ -355,15 +366,20 @@ impl ChunkTable for SharedChunkTree {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> Result<(), TableError> {
-        let tree = self.0.read();
-        let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
         if first == last {
-            if let Some(place) = tree.get(first)? {
-                found(first, at(place));
+            if let Some(place) = self.find(first)? {
+                found(first, place);
             }
             return Ok(());
         }
+        let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
+        let tree = self.0.read();
         Ok(tree.for_each_in(first, last, &mut |key, place| found(key, at(place)))?)
+    }
+
+    fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, TableError> {
+        let place = self.0.read().get(key)?;
+        Ok(place.map(|at| ChunkAt { at: at.at, len: at.len, mask: at.mask }))
     }
 }
 

@@ -82,8 +82,7 @@ impl QueuedFile {
         }
         let mut begun = self.get_from(var)?;
         let mut get = Transfer::new(Access { var, slab: slab(begun.rank()), mem });
-        begun.check(&mut get)?;
-        begun.read(&get, Destination::plain(bytes))
+        begun.read_now(&mut get, bytes)
     }
 
     /// Rank of a variable, 0 where there is none.
@@ -297,11 +296,15 @@ impl QueuedGet<'_> {
     ) -> Result<Converted> {
         if let GetSource::File(Some(file)) = &self.from
             && get.of().var == self.var
-            && self.queued_file.file.capabilities.define_mode == DefineMode::Needed
         {
-            let room = Destination::plain(bytes);
             let open = &self.queued_file.file;
-            return open.get(&***file, get, room, |get, room| file.get_now(get, room));
+            if open.capabilities.define_mode == DefineMode::Needed {
+                let room = Destination::plain(bytes);
+                return open.get(&***file, get, room, |get, room| file.get_now(get, room));
+            }
+            if let Some(converted) = file.get_one(get.of(), bytes) {
+                return Ok(converted);
+            }
         }
         self.check(get)?;
         self.read(get, Destination::plain(bytes))

@@ -2,6 +2,7 @@
 
 mod fill_copies;
 mod lab;
+mod one;
 mod random;
 mod reference;
 mod user_types;
