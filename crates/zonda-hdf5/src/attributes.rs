@@ -22,6 +22,9 @@ use crate::tuning::{DAMAGED_ATTRIBUTE_BYTES, DAMAGED_ATTRIBUTES_BYTES};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
 mod dense;
+mod in_header;
+
+pub use in_header::HeaderAttribute;
 
 pub use dense::{DenseAttributes, DenseChange, NewAttribute, dense_extents, write_dense};
 
@@ -228,13 +231,20 @@ impl Attributes {
         self.items.get(i).ok_or(NO_ATTRIBUTE)?.decode(file)
     }
 
+    /// Decodes the message of one, whose elements stay where they are.
+    ///
+    /// # Errors
+    /// As [`Attributes::decode`].
+    pub fn message(&self, i: usize, file: &File) -> Result<AttributeMessage<'_>> {
+        self.items.get(i).ok_or(NO_ATTRIBUTE)?.decode_message(file)
+    }
+
     /// The type and shape of one, without a copy of its elements.
     ///
     /// # Errors
     /// As [`Attributes::decode`].
     pub fn describe(&self, i: usize, file: &File) -> Result<(Datatype, Dataspace)> {
-        let item = self.items.get(i).ok_or(NO_ATTRIBUTE)?;
-        let message = item.decode_message(file)?;
+        let message = self.message(i, file)?;
         Ok((message.datatype, message.dataspace))
     }
 
@@ -376,12 +386,22 @@ impl<'a> NameIndexRecord<'a> {
 }
 
 impl Object {
-    /// Where attributes are outside of the header; `None` where they are in it.
-    fn dense_attributes(&self, file: &File) -> Result<Option<OpenDenseAttributes>> {
+    /// What the header says of attributes outside of it.
+    fn attribute_info(&self, file: &File) -> Result<Option<AttributeInfo>> {
         // The HDF5 library, too, looks for this message in new headers only.
         let message = self.header().find(kind::ATTRIBUTE_INFO);
         let Some(message) = message.filter(|_| self.header().version > 1) else { return Ok(None) };
-        let info = AttributeInfo::decode(self.body(file, message)?.reader(file))?;
+        AttributeInfo::decode(self.body(file, message)?.reader(file)).map(Some)
+    }
+
+    /// Whether attributes are outside of the header.
+    fn has_dense_attributes(&self, file: &File) -> Result<bool> {
+        Ok(self.attribute_info(file)?.is_some_and(|info| info.heap.is_some()))
+    }
+
+    /// Where attributes are outside of the header; `None` where they are in it.
+    fn dense_attributes(&self, file: &File) -> Result<Option<OpenDenseAttributes>> {
+        let Some(info) = self.attribute_info(file)? else { return Ok(None) };
         info.heap.map(|heap| OpenDenseAttributes::open(file, &info, heap)).transpose()
     }
 

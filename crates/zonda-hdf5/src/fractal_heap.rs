@@ -227,27 +227,45 @@ impl FractalHeap {
     /// # Errors
     /// An id that leads nowhere; damaged blocks; filters that cannot be undone.
     pub fn get(&self, file: &File, id: &[u8]) -> Result<Vec<u8>> {
+        self.look_at(file, id, |bytes| Ok(bytes.to_vec()))
+    }
+
+    /// What `look` makes of the object with this id, which is not copied where its block is in memory.
+    ///
+    /// # Errors
+    /// As [`FractalHeap::get`], and those of `look`.
+    pub fn look_at<T>(
+        &self,
+        file: &File,
+        id: &[u8],
+        look: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
         let mut reader = file.reader(OBJECT, self.addr, id);
         let first = reader.u8()?;
         if first >> 6 != 0 {
             return Err(reader.bad("the version of an id", u64::from(first >> 6)));
         }
         match (first >> 4) & 3 {
-            0 => self.managed(file, reader),
-            1 => self.huge(file, reader),
+            0 => self.managed(file, reader, look),
+            1 => look(&self.huge(file, reader)?),
             2 => {
                 // Ids of more than 17 bytes have a length of 12 bits.
                 let mut len = usize::from(first & 15);
                 if self.id_len > 17 {
                     len = (len << 8) | usize::from(reader.u8()?);
                 }
-                reader.take(len.saturating_add(1)).map(<[u8]>::to_vec)
+                look(reader.take(len.saturating_add(1))?)
             }
             kind => Err(reader.bad("the type of an id", u64::from(kind))),
         }
     }
 
-    fn managed(&self, file: &File, mut id: Reader<'_>) -> Result<Vec<u8>> {
+    fn managed<T>(
+        &self,
+        file: &File,
+        mut id: Reader<'_>,
+        look: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
         let offset = id.uint(self.offset_width)?;
         let len = id.uint(self.length_width)?;
         if len > self.max_managed {
@@ -257,11 +275,8 @@ impl FractalHeap {
         let block = self.direct(file, place)?;
         let start = usize::try_from(offset.saturating_sub(place.offset)).unwrap_or(usize::MAX);
         let len_usize = usize::try_from(len).unwrap_or(usize::MAX);
-        start
-            .checked_add(len_usize)
-            .and_then(|end| block.get(start..end))
-            .map(<[u8]>::to_vec)
-            .ok_or_else(|| id.bad("the end of an object in its block", len))
+        let object = start.checked_add(len_usize).and_then(|end| block.get(start..end));
+        look(object.ok_or_else(|| id.bad("the end of an object in its block", len))?)
     }
 
     fn huge(&self, file: &File, mut id: Reader<'_>) -> Result<Vec<u8>> {

@@ -75,10 +75,11 @@ impl DenseLinks {
     fn link(&self, file: &File, record: &[u8], budget: &mut TraversalBudget) -> Result<Link> {
         let mut reader = self.names.reader(file, record);
         let _hash = reader.u32()?;
-        let bytes = self.heap.get(file, reader.take(self.heap.id_len())?)?;
-        budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
-        // The bytes have no address of their own: blocks may be filtered.
-        Link::decode(self.names.reader(file, &bytes))
+        self.heap.look_at(file, reader.take(self.heap.id_len())?, |bytes| {
+            budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
+            // The bytes have no address of their own: blocks may be filtered.
+            Link::decode(self.names.reader(file, bytes))
+        })
     }
 }
 

@@ -9,6 +9,7 @@ mod encode;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use smallvec::SmallVec;
 
 use crate::message::kind;
 use crate::read_ahead::ReadAhead;
@@ -27,6 +28,12 @@ const ATTRIBUTE_ORDER_TRACKED: u8 = 0x04;
 const ATTRIBUTE_ORDER_INDEXED: u8 = 0x08;
 const PHASE_CHANGE_STORED: u8 = 0x10;
 const TIMES_STORED: u8 = 0x20;
+
+/// Blocks of one header that are compared one by one.
+const FEW_BLOCKS: usize = 8;
+/// The bytes of a short message, with its head; and the most messages that memory is taken for at once.
+const USUAL_MESSAGE_BYTES: usize = 16;
+const MOST_EXPECTED_MESSAGES: usize = 256;
 
 /// Message flag: a program that did not know the message changed the header.
 const WAS_UNKNOWN: u8 = 0x20;
@@ -125,9 +132,17 @@ impl ObjectHeader {
     /// # Errors
     /// As [`ObjectHeader::read`].
     pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut ReadAhead) -> Result<ObjectHeader> {
+        let scratch = std::mem::take(&mut ahead.scratch);
         let at = file.locate(NAME, addr, 1)?;
-        let have = HEADER_READ_BYTES.min(file.len().saturating_sub(at));
-        let mut first = ahead.read(file, NAME, addr, have)?;
+        let mut have = HEADER_READ_BYTES.min(file.len().saturating_sub(at));
+        let mut first = match ahead.read(file, NAME, addr, have) {
+            // Behind the header may be space of a variable that nobody has written yet.
+            Err(HdfError::OutOfFile { .. }) => {
+                have = have.min(file.storage().len()?.saturating_sub(at));
+                ahead.read(file, NAME, addr, have)?
+            }
+            read => read?,
+        };
         let prefix = HeaderPrefix::decode(file.reader(NAME, addr, first))?;
         let mut damage = None;
         if prefix.total > have {
@@ -147,7 +162,7 @@ impl ObjectHeader {
         }
         let total = usize::try_from(prefix.total).unwrap_or(usize::MAX);
         let first = first.get(..total).unwrap_or(first);
-        let mut loader = HeaderLoader::new(file, &prefix);
+        let mut loader = HeaderLoader::new(file, &prefix, scratch);
         match damage {
             None => loader.first(addr, first, &prefix)?,
             Some(_) => loader.cut(addr, first, prefix.len),
@@ -155,11 +170,13 @@ impl ObjectHeader {
         loader.damage = damage;
         let n_first = loader.messages.len();
         loader.continuations(addr, ahead)?;
+        let bytes = Arc::from(&*loader.bytes);
+        ahead.keep_scratch(loader.bytes);
         Ok(ObjectHeader {
             addr,
             version: prefix.version,
             flags: prefix.flags,
-            bytes: loader.bytes.into(),
+            bytes,
             messages: loader.messages,
             reference_count: prefix.reference_count,
             times: prefix.times,
@@ -320,20 +337,22 @@ struct HeaderLoader<'a> {
     bytes: Vec<u8>,
     messages: Vec<Message>,
     /// Blocks that messages refer to, in the order of these messages.
-    blocks: Vec<(FileAddr, u64)>,
+    blocks: SmallVec<[(FileAddr, u64); 2]>,
     /// The first damage that was passed over.
     damage: Option<Box<HdfError>>,
 }
 
 impl<'a> HeaderLoader<'a> {
-    fn new(file: &'a File, prefix: &HeaderPrefix) -> HeaderLoader<'a> {
+    /// A loader that puts the blocks together in `scratch`.
+    fn new(file: &'a File, prefix: &HeaderPrefix, mut scratch: Vec<u8>) -> HeaderLoader<'a> {
+        scratch.clear();
         HeaderLoader {
             file,
             version: prefix.version,
             ordered: prefix.flags & ATTRIBUTE_ORDER_TRACKED != 0,
-            bytes: Vec::new(),
+            bytes: scratch,
             messages: Vec::new(),
-            blocks: Vec::new(),
+            blocks: SmallVec::new(),
             damage: None,
         }
     }
@@ -362,8 +381,7 @@ impl<'a> HeaderLoader<'a> {
         if self.blocks.is_empty() {
             return Ok(());
         }
-        let mut visited: HashSet<FileAddr> = HashSet::new();
-        visited.insert(addr);
+        let mut visited = VisitedBlocks::from(addr);
         let mut next = 0usize;
         while let Some(&block) = self.blocks.get(next) {
             next = next.saturating_add(1);
@@ -385,7 +403,7 @@ impl<'a> HeaderLoader<'a> {
         &mut self,
         (addr, len): (FileAddr, u64),
         number: usize,
-        visited: &mut HashSet<FileAddr>,
+        visited: &mut VisitedBlocks,
         ahead: &mut ReadAhead,
     ) -> Result<()> {
         let is_cut = match self.file.locate(CONTINUATION_NAME, addr, len) {
@@ -429,12 +447,13 @@ impl<'a> HeaderLoader<'a> {
 
     /// Adds the messages of a block. Each keeps its bytes, headers in between included.
     fn messages_of(&mut self, mut reader: Reader<'_>) -> Result<()> {
-        let too_long = limit_error(reader.at(), "bytes of all blocks", u64::from(u32::MAX));
+        let at = reader.at();
+        let too_long = || limit_error(at, "bytes of all blocks", u64::from(u32::MAX));
         let base = self.bytes.len();
         let whole = reader.rest();
         let end = base.saturating_add(whole.len());
         if u32::try_from(end).is_err() {
-            return Err(too_long);
+            return Err(too_long());
         }
         zonda_model::memory::reserve(&mut self.bytes, whole.len())?;
         self.bytes.extend_from_slice(whole);
@@ -443,6 +462,9 @@ impl<'a> HeaderLoader<'a> {
             (_, false) => 4,
             (_, true) => 6,
         };
+        // One allocation for nearly all headers.
+        let expected = whole.len().checked_div(USUAL_MESSAGE_BYTES).unwrap_or(0);
+        zonda_model::memory::reserve(&mut self.messages, expected.min(MOST_EXPECTED_MESSAGES))?;
         // In version 2 a block may end with fewer bytes than the head of a message.
         while reader.left() >= if self.version == 1 { 1 } else { head } {
             let (kind, len, flags);
@@ -452,19 +474,23 @@ impl<'a> HeaderLoader<'a> {
                 len = reader.u16()?;
                 flags = reader.u8()?;
                 reader.skip(3)?;
+            } else if self.ordered {
+                let [code, a, b, bits, c, d] = reader.array()?;
+                kind = u16::from(code);
+                len = u16::from_le_bytes([a, b]);
+                flags = bits;
+                creation_order = Some(u16::from_le_bytes([c, d]));
             } else {
-                kind = u16::from(reader.u8()?);
-                len = reader.u16()?;
-                flags = reader.u8()?;
-                if self.ordered {
-                    creation_order = Some(reader.u16()?);
-                }
+                let [code, a, b, bits] = reader.array()?;
+                kind = u16::from(code);
+                len = u16::from_le_bytes([a, b]);
+                flags = bits;
             }
             let start = end.saturating_sub(reader.left());
             let body = reader.sub(usize::from(len))?;
             let message = Message {
                 at: body.at(),
-                start: u32::try_from(start).map_err(|_| too_long.clone())?,
+                start: u32::try_from(start).map_err(|_| too_long())?,
                 len: u32::from(len),
                 kind,
                 creation_order,
@@ -475,10 +501,10 @@ impl<'a> HeaderLoader<'a> {
         Ok(())
     }
 
+    #[inline]
     fn add(&mut self, message: Message, mut body: Reader<'_>) -> Result<()> {
         if !message.is_known() && message.fails_if_unknown() {
-            let what = "a message that asks not to be passed over";
-            return Err(body.unsupported(what));
+            return Err(body.unsupported("a message that asks not to be passed over"));
         }
         if message.kind == kind::CONTINUATION {
             body = body.named(CONTINUATION_NAME);
@@ -491,6 +517,33 @@ impl<'a> HeaderLoader<'a> {
         }
         self.messages.push(message);
         Ok(())
+    }
+}
+
+/// The blocks of one header that were read. Most headers have one or two, for which a set would cost more than the
+/// header.
+struct VisitedBlocks {
+    few: SmallVec<[FileAddr; FEW_BLOCKS]>,
+    more: HashSet<FileAddr>,
+}
+
+impl From<FileAddr> for VisitedBlocks {
+    fn from(first: FileAddr) -> VisitedBlocks {
+        VisitedBlocks { few: SmallVec::from_slice(&[first]), more: HashSet::new() }
+    }
+}
+
+impl VisitedBlocks {
+    /// Adds one; `false` if it was there.
+    fn insert(&mut self, addr: FileAddr) -> bool {
+        if self.few.contains(&addr) {
+            return false;
+        }
+        if self.few.len() < FEW_BLOCKS {
+            self.few.push(addr);
+            return true;
+        }
+        self.more.insert(addr)
     }
 }
 

@@ -18,6 +18,8 @@ pub struct ReadAhead {
     windows: [ReadAheadWindow; READ_AHEAD_WINDOWS],
     /// Counts reads, for the age of windows.
     reads: u64,
+    /// Memory in which the blocks of a header are put together, for the next header.
+    pub(crate) scratch: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +49,13 @@ impl ReadAheadWindow {
 }
 
 impl ReadAhead {
+    /// Keeps the memory of one header for the next one, if it is not much.
+    pub(crate) fn keep_scratch(&mut self, scratch: Vec<u8>) {
+        if scratch.capacity() as u64 <= READ_AHEAD_MAX_BYTES {
+            self.scratch = scratch;
+        }
+    }
+
     /// The `len` bytes at an address, as [`File::read`] gives them.
     ///
     /// # Errors

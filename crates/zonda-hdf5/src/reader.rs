@@ -117,12 +117,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A reader over the next `len` bytes, which this one skips.
+    #[inline]
     pub fn sub(&mut self, len: usize) -> Result<Reader<'a>> {
         let at = self.at;
         Ok(Reader { bytes: self.take(len)?, structure: self.structure, at, sizes: self.sizes })
     }
 
     /// Passes over `len` bytes.
+    #[inline]
     pub fn skip(&mut self, len: usize) -> Result<()> {
         self.take(len).map(|_| ())
     }

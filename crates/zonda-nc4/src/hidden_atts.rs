@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use zonda_hdf5::message::{Class, Padding};
-use zonda_hdf5::{Attribute, Attributes, File, FileAddr};
+use zonda_hdf5::message::{AttributeMessage, AttributeParts, Class, Datatype, Padding};
+use zonda_hdf5::{Attribute, Attributes, File, FileAddr, Object};
 use zonda_model::DimId;
 
 use crate::bits;
@@ -93,51 +93,102 @@ pub(crate) struct HiddenAtts {
     pub(crate) dim_id: Option<i32>,
     /// Ids of the variable's dimensions.
     pub(crate) coordinates: Option<Vec<DimId>>,
+    /// It names scales for its dimensions.
+    pub(crate) refers_to_scales: bool,
 }
 
 impl HiddenAtts {
     /// Reads the hidden attributes of a dataset. Those that are not as netCDF writes them are ignored.
-    pub(crate) fn of(file: &File, attributes: &Attributes) -> HdfResult<HiddenAtts> {
+    pub(crate) fn of(file: &File, object: &Object) -> HdfResult<HiddenAtts> {
         let mut hidden = HiddenAtts::default();
-        for index in 0..attributes.len() {
-            let name = attributes.name(index);
-            if !matches!(name, CLASS | NAME | DIM_ID | COORDINATES) {
-                continue;
+        if let Some(all) = object.attributes_in_header(file)? {
+            for attribute in all {
+                if !matches!(attribute.name, CLASS | NAME | DIM_ID | COORDINATES | DIMENSION_LIST) {
+                    continue;
+                }
+                // A damaged one has no name that could be relied on.
+                let Ok(parts) = attribute.parts() else { continue };
+                match (parts.name, plain_integers(&parts)) {
+                    (DIMENSION_LIST, _) => hidden.refers_to_scales = true,
+                    (DIM_ID, Some(mut ids)) => hidden.dim_id = ids.next(),
+                    (COORDINATES, Some(ids)) => hidden.coordinates = Some(ids.map(DimId).collect()),
+                    (_, _) => hidden.take(&parts.resolve(file)?),
+                }
             }
-            let attribute = attributes.decode(index, file)?;
-            match name {
-                CLASS => hidden.is_scale = is_scale(&attribute),
-                NAME => {
-                    hidden.is_only_dimension =
-                        matches!(attribute.datatype.class, Class::String { .. })
-                            && attribute.data.starts_with(ONLY_DIMENSION);
-                }
-                DIM_ID => {
-                    let ids = integers(&attribute).unwrap_or_default();
-                    hidden.dim_id = ids.first().and_then(|&id| i32::try_from(id).ok());
-                }
-                _ => {
-                    let ids = integers(&attribute);
-                    let id = |id: &i64| DimId(i32::try_from(*id).unwrap_or(-1));
-                    hidden.coordinates = ids.map(|ids| ids.iter().map(id).collect());
+        } else {
+            let attributes = object.attributes(file)?;
+            hidden.refers_to_scales = attributes.find(DIMENSION_LIST).is_some();
+            for index in 0..attributes.len() {
+                if matches!(attributes.name(index), CLASS | NAME | DIM_ID | COORDINATES) {
+                    hidden.take(&attributes.message(index, file)?);
                 }
             }
         }
         hidden.is_only_dimension &= hidden.is_scale;
         Ok(hidden)
     }
+
+    /// Takes in what one attribute says.
+    fn take(&mut self, attribute: &AttributeMessage<'_>) {
+        let AttributeMessage { datatype, data, .. } = attribute;
+        match attribute.name {
+            CLASS => self.is_scale = is_scale(datatype, data),
+            NAME => {
+                self.is_only_dimension = matches!(datatype.class, Class::String { .. })
+                    && data.starts_with(ONLY_DIMENSION);
+            }
+            DIM_ID => {
+                let ids = integers(datatype, data).unwrap_or_default();
+                self.dim_id = ids.first().and_then(|&id| i32::try_from(id).ok());
+            }
+            COORDINATES => {
+                let ids = integers(datatype, data);
+                let id = |id: &i64| DimId(i32::try_from(*id).unwrap_or(-1));
+                self.coordinates = ids.map(|ids| ids.iter().map(id).collect());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The type message of a C `int` as netCDF writes it: 4 bytes, signed, the lowest byte first.
+const INT: &[u8] = &[0x10, 8, 0, 0, 4, 0, 0, 0, 0, 0, 32, 0];
+
+/// The values of an attribute that is an `int` or a row of them as netCDF writes it, without decoding type and space;
+/// `None` for all others.
+fn plain_integers<'a>(parts: &AttributeParts<'a>) -> Option<impl Iterator<Item = i32> + use<'a>> {
+    if parts.datatype_shared || parts.dataspace_shared || parts.datatype.rest() != INT {
+        return None;
+    }
+    let n = match *parts.dataspace.rest() {
+        // Version, rank, flags, and in version 2 the kind.
+        [2, 0, 0, 0] | [1, 0, 0, 0, 0, 0, 0, 0] => 1,
+        [2, 1, flags, 1, ref lengths @ ..] | [1, 1, flags, 0, 0, 0, 0, 0, ref lengths @ ..]
+            if flags <= 1 && parts.dataspace.sizes().length == 8 =>
+        {
+            let (n, most) = lengths.split_first_chunk::<8>()?;
+            let most = if flags == 1 { *most.first_chunk()? } else { *n };
+            let n = u64::from_le_bytes(*n);
+            if u64::from_le_bytes(most) < n {
+                return None;
+            }
+            usize::try_from(n).ok()?
+        }
+        _ => return None,
+    };
+    let data = parts.data.rest().get(..n.checked_mul(4)?)?;
+    Some(data.as_chunks::<4>().0.iter().map(|bytes| i32::from_le_bytes(*bytes)))
 }
 
 /// Whether `CLASS` marks a scale: as in libhdf5, only a text of this length and padding does.
-fn is_scale(attribute: &Attribute) -> bool {
-    let class = &attribute.datatype.class;
-    matches!(class, Class::String { padding: Padding::NullTerminated, .. })
-        && *attribute.data == *SCALE
+fn is_scale(datatype: &Datatype, data: &[u8]) -> bool {
+    matches!(datatype.class, Class::String { padding: Padding::NullTerminated, .. })
+        && *data == *SCALE
 }
 
 /// Values of an attribute of integers.
-pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
-    let form = ElementForm::of(&attribute.datatype)?;
+pub(crate) fn integers(datatype: &Datatype, data: &[u8]) -> Option<Vec<i64>> {
+    let form = ElementForm::of(datatype)?;
     let signed = match &form.shape {
         ElementShape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
         ElementShape::Integer(bits) => bits.signed,
@@ -148,7 +199,7 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
         return None;
     }
     let mut out = Vec::new();
-    for element in attribute.data.chunks_exact(form.file_size) {
+    for element in data.chunks_exact(form.file_size) {
         let mut bytes = [0; 8];
         bits::convert(&form, element, bytes.get_mut(..form.size)?)?;
         let negative = signed && bytes.get(form.size.checked_sub(1)?)? & 0x80 != 0;

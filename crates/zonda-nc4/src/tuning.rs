@@ -23,6 +23,10 @@ pub(crate) const VLEN_VALUE_MIN_BYTES: u64 = 1 << 16;
 /// Names of a list up to which it is looked through one by one; a longer list gets a table. Reads: "open + every
 /// inquiry, 10 variables x 5 attributes", "open + every inquiry, 10 variables x 1000 attributes".
 pub(crate) const SHORT_LIST_NAMES: usize = 16;
+/// Type messages of atomic types that a walk remembers, with the numbers of the types, and the most bytes of one. Most
+/// files have a few, of 12 or 20 bytes. Reads: "open + every inquiry, 1000 variables x 5 attributes".
+pub(crate) const KNOWN_TYPE_MESSAGES: usize = 8;
+pub(crate) const KNOWN_TYPE_BYTES: usize = 64;
 /// Objects that a walk may meet again through groups that it met before. No row: a bound for files whose groups
 /// contain each other.
 pub(crate) const WALK_REVISITS: u64 = 1 << 20;

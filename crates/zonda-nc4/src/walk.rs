@@ -22,6 +22,7 @@ use crate::hidden_atts;
 use crate::model::{Dim, Gap, Group, GroupId, Model, SkipReason, SkippedObject, Var};
 use crate::tuning::WALK_REVISITS;
 use crate::types::Types;
+use dataset::AtomicTypes;
 use dims::UnmatchedVar;
 
 /// Comes before the name of a variable in the file, if a dimension has that name and is not the variable's first.
@@ -34,6 +35,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) files: &'a Files,
     pub(crate) model: Model,
     types: Types,
+    atomic_types: AtomicTypes,
     pub(crate) next_dim: i32,
     /// For each group the variables whose dimensions are found after the walk.
     pub(crate) unmatched: Vec<Vec<UnmatchedVar>>,
@@ -80,6 +82,7 @@ impl<'a> Walk<'a> {
             files,
             model: Model::default(),
             types,
+            atomic_types: AtomicTypes::default(),
             next_dim: 0,
             unmatched: Vec::new(),
             scales: Vec::new(),

@@ -58,12 +58,15 @@ impl Dataspace {
         if flags & !1 != 0 {
             return Err(reader.bad("flags", u64::from(flags)));
         }
-        let dims: Vec<u64> = (0..rank).map(|_| reader.length()).collect::<Result<_>>()?;
+        let mut dims = Vec::with_capacity(rank);
+        for _ in 0..rank {
+            dims.push(reader.length()?);
+        }
         let mut max_dims = Vec::new();
         if flags & 1 != 0 {
             let width = u32::from(reader.sizes().length).saturating_mul(8);
             let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width)).unwrap_or(0);
-            for &dim in &dims {
+            for (index, &dim) in dims.iter().enumerate() {
                 let max = match reader.length()? {
                     max if max == unlimited => u64::MAX,
                     max => max,
@@ -71,10 +74,14 @@ impl Dataspace {
                 if max < dim {
                     return Err(reader.bad("most elements of a dimension", max));
                 }
-                max_dims.push(max);
-            }
-            if max_dims == dims {
-                max_dims.clear();
+                // The list stays empty as long as it would be that of the lengths.
+                if max != dim && max_dims.is_empty() {
+                    max_dims.reserve_exact(rank);
+                    max_dims.extend_from_slice(dims.get(..index).unwrap_or_default());
+                }
+                if max != dim || !max_dims.is_empty() {
+                    max_dims.push(max);
+                }
             }
         }
         Ok(Dataspace { kind, dims, max_dims })

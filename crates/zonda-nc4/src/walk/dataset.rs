@@ -1,6 +1,6 @@
 //! What the walk takes in of a dataset: a dimension, a variable, or both.
 
-use zonda_hdf5::message::{Dataspace, SpaceKind};
+use zonda_hdf5::message::{Dataspace, SpaceKind, kind};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::DimId;
 
@@ -11,6 +11,24 @@ use crate::fault::HdfResult;
 use crate::files::ObjectAt;
 use crate::hidden_atts;
 use crate::model::{Dim, GroupId, SkipReason, Var};
+use crate::tuning::{KNOWN_TYPE_BYTES, KNOWN_TYPE_MESSAGES};
+
+/// The type messages of atomic types that a walk met, and the numbers of these types: most variables of a file have one
+/// of a few.
+#[derive(Debug, Default)]
+pub(super) struct AtomicTypes(Vec<(Box<[u8]>, i32)>);
+
+impl AtomicTypes {
+    fn of(&self, message: &[u8]) -> Option<i32> {
+        self.0.iter().find(|(known, _)| **known == *message).map(|(_, nc_type)| *nc_type)
+    }
+
+    fn learn(&mut self, message: &[u8], nc_type: i32) {
+        if self.0.len() < KNOWN_TYPE_MESSAGES && message.len() <= KNOWN_TYPE_BYTES {
+            self.0.push((message.into(), nc_type));
+        }
+    }
+}
 
 impl Walk<'_> {
     /// Takes a dataset in.
@@ -23,10 +41,17 @@ impl Walk<'_> {
         object: &Object,
     ) -> HdfResult<()> {
         let space = self.dataset_space(group, name, at, file, object)?;
-        let attributes =
-            self.read_or_skip(group, Some(name), object.attributes(file))?.unwrap_or_default();
-        let hidden = hidden_atts::HiddenAtts::of(file, &attributes);
-        let hidden = self.read_or_skip(group, Some(name), hidden)?.unwrap_or_default();
+        let hidden = hidden_atts::HiddenAtts::of(file, object);
+        let hidden = match self.read_or_skip(group, Some(name), hidden)? {
+            Some(hidden) => hidden,
+            // The damage is noted, and may be that of one attribute.
+            None => hidden_atts::HiddenAtts {
+                refers_to_scales: object
+                    .attributes(file)
+                    .is_ok_and(|all| all.find(hidden_atts::DIMENSION_LIST).is_some()),
+                ..Default::default()
+            },
+        };
         let scale = self.dataset_scale(group, name, at, &space, &hidden);
         if scale.is_some() && hidden.is_only_dimension {
             return Ok(());
@@ -38,28 +63,34 @@ impl Walk<'_> {
         let rank = space.dims.len();
         let is_simple = space.kind == SpaceKind::Simple;
         let coordinates = hidden.coordinates.filter(|ids| is_simple && ids.len() == rank);
-        let mut dims = vec![DimId(-1); rank];
+        let refers_to_scales = hidden.refers_to_scales;
+        let attached = || match refers_to_scales {
+            true => hidden_atts::scales(file, &object.attributes(file)?),
+            false => Ok(None),
+        };
         let mut pending = None;
-        match (scale, coordinates) {
-            (Some(id), _) if rank == 1 => dims = vec![id],
-            (_, Some(ids)) => dims = ids,
+        let dims = match (scale, coordinates) {
+            (Some(id), _) if rank == 1 => vec![id],
+            (_, Some(ids)) => ids,
             (Some(id), None) => {
+                pending = Some(None);
+                let mut dims = vec![DimId(-1); rank];
                 // Only its first dimension says its name.
                 if let Some(first) = dims.first_mut() {
                     *first = id;
                 }
-                pending = Some(None);
+                dims
             }
             (None, None) => {
-                let scales = hidden_atts::scales(file, &attributes);
-                pending = Some(self.read_or_skip(group, Some(name), scales)?.flatten());
+                pending = Some(self.read_or_skip(group, Some(name), attached())?.flatten());
+                vec![DimId(-1); rank]
             }
-        }
+        };
         let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
-        var.refers_to_scales = attributes.find(hidden_atts::DIMENSION_LIST).is_some();
-        if var.refers_to_scales && scale.is_some() && rank == 1 {
+        var.refers_to_scales = refers_to_scales;
+        if refers_to_scales && scale.is_some() && rank == 1 {
             // Nobody needs it for reading, so that damage of it is of no consequence here.
-            let named = match hidden_atts::scales(file, &attributes) {
+            let named = match attached() {
                 Err(error) if error.is_remote() => return Err(error),
                 named => named.ok().flatten(),
             };
@@ -117,8 +148,17 @@ impl Walk<'_> {
         file: &File,
         object: &Object,
     ) -> HdfResult<Option<i32>> {
+        let header = object.header();
+        let message = header.find(kind::DATATYPE).filter(|message| !message.is_shared());
+        let message = message.map(|message| header.body(message));
+        if let Some(known) = message.and_then(|message| self.atomic_types.of(message)) {
+            return Ok(Some(known));
+        }
         let datatype = object.datatype(file)?;
         let Some(form) = ElementForm::of(&datatype) else { return Ok(None) };
+        if let (Some(message), Some(atomic)) = (message, form.atomic()) {
+            self.atomic_types.learn(message, atomic);
+        }
         let known = self.types.of(&form);
         let n_types = self.types.listed.len();
         let nc_type = known.or_else(|| self.types.add_anonymous(group, &datatype, &form));

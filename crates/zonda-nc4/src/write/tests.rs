@@ -144,9 +144,10 @@ fn check_lists(file: &Nc4File) {
     let scales: BTreeSet<u64> =
         model.dims.iter().flatten().map(|dim| dim.at.unwrap().addr.0).collect();
     for var in model.groups.iter().flat_map(|group| &group.vars) {
-        let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
+        let object = hdf5.object(var.at.addr).unwrap();
+        let attributes = object.attributes(hdf5).unwrap();
         let listed = hidden_atts::scales(hdf5, &attributes).unwrap();
-        let coordinates = hidden_atts::HiddenAtts::of(hdf5, &attributes).unwrap().coordinates;
+        let coordinates = hidden_atts::HiddenAtts::of(hdf5, &object).unwrap().coordinates;
         if var.dims.is_empty() {
             assert!(listed.is_none() && coordinates.is_none());
             continue;

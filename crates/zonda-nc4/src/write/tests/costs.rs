@@ -8,6 +8,7 @@ use zonda_format::{DispatchWrite as _, Reserve};
 use zonda_model::{MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
+use zonda_storage::layer::{Count, Log, LogEntry};
 
 use super::{create, def_dim, def_var};
 use crate::model::GroupId;
@@ -33,6 +34,62 @@ fn time<T>(what: &str, n: u32, work: impl FnOnce() -> T) -> T {
     let elapsed = start.elapsed().as_nanos() / u128::from(n);
     eprintln!("{what}: {each} ns each of {n}, {elapsed} by the clock");
     out
+}
+
+/// Zeros between the headers of a new file, so that they are one run: a system call each would be half of what the file costs.
+#[test]
+fn a_small_new_file_is_two_runs_of_bytes() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let dims = ["x", "y", "z"].map(|name| def_dim(&mut file, ROOT, name, 3));
+    for n in 0..10 {
+        let var = def_var(&mut file, ROOT, &format!("var_{n}"), &dims);
+        put_text(&mut file, of(var), "units", &"m".repeat(1 + 7 * n)).unwrap();
+    }
+    file.enddef(Reserve::Default).unwrap();
+    file.close().unwrap();
+    // The cache above puts together what is written between two barriers.
+    let mut runs = Vec::new();
+    for stretch in
+        handle.entries().split(|entry| matches!(entry, LogEntry::Barrier | LogEntry::Sync))
+    {
+        let range = |entry: &LogEntry| match entry {
+            LogEntry::Write { at, data } => (*at, at + data.len() as u64),
+            _ => panic!("no call says the length"),
+        };
+        let mut ranges: Vec<_> = stretch.iter().map(range).collect();
+        ranges.sort_unstable();
+        let mut end = None;
+        for (at, behind) in ranges {
+            if end.replace(behind) != Some(at) {
+                runs.push(at);
+            }
+        }
+    }
+    assert_eq!(runs, [48, 0], "all but the superblock, and that");
+}
+
+/// What the walk asks of the storage follows from the length of the headers, not from their number.
+#[test]
+fn a_walk_reads_headers_in_rows() {
+    let memory = Arc::new(Memory::new());
+    let mut file = create(Arc::clone(&memory) as Arc<dyn Storage>);
+    let x = def_dim(&mut file, ROOT, "x", 3);
+    for n in 0..2000 {
+        let var = def_var(&mut file, ROOT, &format!("var_{n}"), &[x]);
+        put_text(&mut file, of(var), "units", "m").unwrap();
+    }
+    file.close().unwrap();
+    let bytes = memory.len().unwrap();
+    let count = Count::new(memory as Arc<dyn Storage>);
+    let counts = count.handle();
+    let how = Nc4OpenOptions::default();
+    let file = Nc4File::open_for_reading(Arc::new(count), Path::new("test.nc"), how).unwrap();
+    assert_eq!(file.model().unwrap().group(ROOT).unwrap().vars.len(), 2000);
+    let reads = counts.counts().read;
+    assert!(reads.bytes <= 2 * bytes, "{} of {bytes}", reads.bytes);
+    assert!(reads.calls <= 40 + bytes / 4096, "{} for {bytes} bytes", reads.calls);
 }
 
 #[test]

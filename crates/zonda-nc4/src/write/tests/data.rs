@@ -293,3 +293,26 @@ fn records_that_are_committed_often_leave_the_index_where_it_is() {
     };
     assert!(writes(commits[last - 1].0, commits[last].0) < 1000, "a node would be longer");
 }
+
+/// Behind the last header is space of a variable of which only a part is put, and nothing filled: the file is said to have it,
+/// and the storage does not. The header is read with the bytes behind it.
+#[test]
+fn a_header_before_space_that_nobody_wrote_can_be_read() {
+    let memory: Arc<Memory> = Arc::new(Memory::new());
+    let mut file = create(Arc::clone(&memory) as _);
+    let x = def_dim(&mut file, ROOT, "x", 12);
+    let part = def_var(&mut file, ROOT, "part", &[x]);
+    file.def_var_fill(part.into(), true, None).unwrap();
+    file.close().unwrap();
+    let (storage, name) = (Arc::clone(&memory) as _, std::path::Path::new("test.nc"));
+    let mut file = Nc4File::open_for_writing(storage, name, Default::default()).unwrap();
+    let part = file.model().unwrap().group(ROOT).unwrap().find_var(b"part").unwrap();
+    put_data(&mut file, part, (&[0], &[1]), MemType::I32, &7i32.to_ne_bytes());
+    let model = file.model().unwrap();
+    let at = model.group(ROOT).unwrap().vars.first().unwrap().at.addr;
+    file.hdf5().object(at).unwrap();
+    file.close().unwrap();
+    let file = open(memory);
+    let got = get_data(&file, part, (&[0], &[1]), MemType::I32);
+    assert_eq!(got, 7i32.to_ne_bytes());
+}
