@@ -270,6 +270,14 @@ impl Space {
         self.by_len.iter().fold(0, |sum, (len, _)| sum.saturating_add(*len))
     }
 
+    /// Whether nobody uses any of these bytes, and none of them waits for readers.
+    #[must_use]
+    pub fn is_free(&self, at: u64, len: u64) -> bool {
+        let end = at.saturating_add(len);
+        let run = self.free.range(..=at).next_back();
+        len == 0 || run.is_some_and(|(&from, &run)| from.saturating_add(run) >= end)
+    }
+
     /// Where the free run begins that ends at `end`, or that ends with the padding of the byte
     /// before it; `None` where there is no such run.
     #[must_use]

@@ -202,3 +202,6 @@ pub(crate) const USAGE_ROUNDS: u32 = 32;
 
 /// Bytes that a rehearsal asks for in all. A file with more metadata is read on one by one. No row: a bound for hostile files.
 pub(crate) const REHEARSED_BYTES: u64 = 256 << 20;
+
+/// Most bytes that a thread keeps between two structures. Rows: "create + define 10 variables" of bench/writes.py.
+pub(crate) const SCRATCH_MAX_BYTES: usize = 4 << 10;

@@ -1,8 +1,16 @@
 //! The writer that all encoding goes through: the mirror of [`crate::Reader`].
 
+use std::cell::Cell;
+use std::sync::Arc;
+
 use crate::checksum::lookup3;
-use crate::tuning::WRITER_BYTES;
+use crate::tuning::{SCRATCH_MAX_BYTES, WRITER_BYTES};
 use crate::{FileAddr, HdfError, Result, Sizes};
+
+thread_local! {
+    /// Memory for the next structure that is finished shared.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Little-endian bytes of one structure in the making.
 #[derive(Clone, Debug)]
@@ -23,6 +31,15 @@ impl Writer {
     #[must_use]
     pub fn with_room(structure: &'static str, sizes: Sizes, room: usize) -> Writer {
         Writer { bytes: Vec::with_capacity(room), sizes, structure }
+    }
+
+    /// An empty structure in memory that the thread keeps for this, which [`Writer::finish_shared`] gives back.
+    #[must_use]
+    pub fn scratch(structure: &'static str, sizes: Sizes) -> Writer {
+        let mut bytes = SCRATCH.try_with(Cell::take).unwrap_or_default();
+        bytes.clear();
+        bytes.reserve(WRITER_BYTES);
+        Writer { bytes, sizes, structure }
     }
 
     /// Widths of addresses and lengths.
@@ -53,6 +70,17 @@ impl Writer {
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// The structure as it is, in memory of its exact length.
+    #[must_use]
+    pub fn finish_shared(self) -> Arc<[u8]> {
+        let shared = Arc::from(&*self.bytes);
+        if self.bytes.capacity() <= SCRATCH_MAX_BYTES {
+            // Where the thread ends, it is dropped here.
+            let _ = SCRATCH.try_with(|kept| kept.replace(self.bytes));
+        }
+        shared
     }
 
     /// The structure with the checksum of all its bytes behind them.
@@ -170,6 +198,20 @@ mod tests {
         assert_eq!(writer.bytes(), [1, 1, 2, 3, 4, 255, 255, 255, 255, 5, 6, 0, 0, 0, 0, 0]);
         let error = writer.length(0x1_0000).unwrap_err();
         assert!(matches!(error, HdfError::TooLarge { value: 0x1_0000, .. }), "{error}");
+    }
+
+    #[test]
+    fn scratch_is_used_again_and_begins_empty() {
+        let mut first = Writer::scratch("test", Sizes::EIGHT);
+        first.put(&[7; 1000]);
+        let memory = first.bytes().as_ptr();
+        assert_eq!(*first.finish_shared(), [7; 1000]);
+        let mut second = Writer::scratch("test", Sizes::EIGHT);
+        assert!(second.is_empty() && second.bytes().as_ptr() == memory);
+        // One within another has memory of its own.
+        assert_eq!(*Writer::scratch("test", Sizes::EIGHT).u8(1).clone().finish_shared(), [1]);
+        second.zeros(SCRATCH_MAX_BYTES + 1);
+        assert_eq!(second.finish_shared().len(), SCRATCH_MAX_BYTES + 1);
     }
 
     #[test]

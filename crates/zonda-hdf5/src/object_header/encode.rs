@@ -229,9 +229,9 @@ pub fn encode_header(
 
 /// The message about another block.
 fn reference(addr: FileAddr, len: u64, sizes: Sizes) -> Result<NewMessage> {
-    let mut body = Writer::new(NAME, sizes);
+    let mut body = Writer::scratch(NAME, sizes);
     body.addr(Some(addr))?.length(len)?;
-    let (kind, body) = (kind::CONTINUATION, body.finish().into());
+    let (kind, body) = (kind::CONTINUATION, body.finish_shared());
     Ok(NewMessage { kind, flags: 0, creation_order: None, body })
 }
 

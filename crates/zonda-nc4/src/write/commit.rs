@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use zonda_format::FormatError as _;
 use zonda_hdf5::journal::{crosses_sectors, switch};
-use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
+use zonda_hdf5::{File, FileAddr, HdfError, Space, TreeCommit};
 use zonda_model::{NcError, VarId};
 use zonda_storage::{Sidecars, WriteRange, has_no_room};
 use zonda_trace::{Args, EventKind, span};
@@ -41,6 +41,11 @@ use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
 use crate::tuning::COMMIT_AFTER_BYTES;
 use crate::{Nc4Error, Result};
+
+/// What fills gaps between new blocks.
+const ZEROS: [u8; SECTOR_BYTES] = [0; SECTOR_BYTES];
+/// Bytes of a sector, as [`zonda_hdf5::space::SECTOR`].
+const SECTOR_BYTES: usize = 512;
 
 /// Bytes that are written over: the first block of a header, or a word; and where.
 type Switch = (FileAddr, Box<[u8]>);
@@ -250,7 +255,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     let heap = heap.get_mut();
     heap.commit(file, space)?;
     let Commits { decided: Some(decided), n_commits, .. } = commits else { return Ok(()) };
-    write_blocks(file, decided)?;
+    write_blocks(file, decided, space)?;
     let put = |pieces: &[(FileAddr, Vec<u8>)]| {
         let mut all = pieces.iter();
         all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
@@ -286,12 +291,24 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
     Ok(())
 }
 
-/// Writes what goes to fresh space, in the order of addresses.
-fn write_blocks(file: &File, decided: &mut DecidedCommit) -> HdfResult<()> {
+/// Writes what goes to fresh space, in the order of addresses. In a new file zeros fill the gaps of less than a sector that
+/// nobody uses, which have none yet: then all of it is one write.
+fn write_blocks(file: &File, decided: &mut DecidedCommit, space: &Space) -> HdfResult<()> {
     decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
-    let blocks = decided.blocks.iter();
-    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
-    let ranges: Vec<_> = ranges.collect();
+    let mut ranges = Vec::with_capacity(decided.blocks.len().saturating_mul(2));
+    let mut blocks = decided.blocks.iter().peekable();
+    while let Some((addr, data)) = blocks.next() {
+        ranges.push(WriteRange { at: file.position(*addr), data });
+        let Some((next, _)) = blocks.peek().filter(|_| decided.is_first) else { continue };
+        let end = addr.0.saturating_add(data.len() as u64);
+        let padded = space.padded(addr.0, end);
+        let is_nobodys = next.0 >= padded && space.is_free(padded, next.0.saturating_sub(padded));
+        let gap = usize::try_from(next.0.saturating_sub(end)).ok();
+        let gap = gap.filter(|_| is_nobodys).and_then(|gap| ZEROS.get(..gap));
+        if let Some(zeros) = gap.filter(|zeros| !zeros.is_empty()) {
+            ranges.push(WriteRange { at: file.position(FileAddr(end)), data: zeros });
+        }
+    }
     Ok(file.storage().write_ranges(&ranges)?)
 }
 

@@ -39,9 +39,9 @@ fn message(
     sizes: Sizes,
     encode: impl FnOnce(&mut Writer) -> HdfResult<()>,
 ) -> HdfResult<NewMessage> {
-    let mut writer = Writer::new(kind::name(kind), sizes);
+    let mut writer = Writer::scratch(kind::name(kind), sizes);
     encode(&mut writer)?;
-    Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish().into() })
+    Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish_shared() })
 }
 
 pub(super) fn dataspace(space: &Dataspace, sizes: Sizes) -> HdfResult<NewMessage> {

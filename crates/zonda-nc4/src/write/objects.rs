@@ -272,9 +272,20 @@ fn hidden_attributes(file: &File, object: &Object) -> HdfResult<Vec<AttMessage>>
 
 impl AttMessage {
     pub(super) fn new(file: &File, attribute: &Attribute) -> HdfResult<AttMessage> {
-        let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
+        let mut writer = zonda_hdf5::Writer::scratch("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
-        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish().into() })
+        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish_shared() })
+    }
+
+    /// The same attribute with other elements at the end of its message.
+    pub(super) fn with_data(&self, data: &[u8]) -> AttMessage {
+        let mut body = Arc::<[u8]>::from(&*self.body);
+        let at = body.len().saturating_sub(data.len());
+        let place = Arc::get_mut(&mut body).and_then(|body| body.get_mut(at..));
+        if let Some(place) = place.filter(|place| place.len() == data.len()) {
+            place.copy_from_slice(data);
+        }
+        AttMessage { name: self.name.clone(), body }
     }
 }
 

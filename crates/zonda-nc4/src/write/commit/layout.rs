@@ -15,6 +15,7 @@ use zonda_hdf5::object_header::{
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, FileAddr, HdfError, Sizes, Writer};
 
+use self::attributes::fit_header;
 use super::DecidedCommit;
 use super::plan::{CommitPlan, PlannedAtts, PlannedObject};
 use crate::fault::HdfResult;
@@ -40,6 +41,8 @@ struct CommitLayout<'a> {
     /// Groups with new dimensions or types, and their depths: their headers are written before those of objects that may
     /// refer to what is new.
     defining: BTreeMap<GroupId, usize>,
+    /// `DIMENSION_LIST` attributes whose elements are not set, by number of dimensions.
+    empty_lists: HashMap<usize, AttMessage>,
     out: LaidOut,
 }
 
@@ -66,9 +69,18 @@ pub(super) fn lay_out(
     let CommitPlan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
     let (places, out) = (ObjectPlaces::default(), LaidOut::default());
-    let defining = BTreeMap::new();
-    let mut layout =
-        CommitLayout { file, sizes, model, writing, names: links, places, defining, out };
+    let (defining, empty_lists) = (BTreeMap::new(), HashMap::new());
+    let mut layout = CommitLayout {
+        file,
+        sizes,
+        model,
+        writing,
+        names: links,
+        places,
+        defining,
+        empty_lists,
+        out,
+    };
     let result = layout.run(&mut made, scales.as_ref());
     let CommitLayout { writing, names, mut out, .. } = layout;
     out.decided.all_or_none = all_or_none;
@@ -156,22 +168,31 @@ impl CommitLayout<'_> {
     }
 
     /// Sets `DIMENSION_LIST` and `REFERENCE_LIST` with the right lengths; addresses are not known yet.
-    fn lists(&self, made: &mut [PlannedObject]) -> HdfResult<()> {
+    fn lists(&mut self, made: &mut [PlannedObject]) -> HdfResult<()> {
         for object in made {
             if let Some(list) = &object.list {
-                let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
-                let places = vec![0; list.len().saturating_mul(len)];
-                let list = scales::dimension_list(places, list.len());
-                let list = AttMessage::new(self.file, &list)?;
-                object.stored.hide(&list.name.clone(), Some(list));
+                let list = self.empty_list(list.len())?;
+                object.stored.hide(hidden_atts::DIMENSION_LIST, Some(list));
             }
             if let Some(users) = &object.users {
                 let users = scales::reference_list(&vec![(FileAddr(0), 0); users.len()]);
                 let users = AttMessage::new(self.file, &users)?;
-                object.stored.hide(&users.name.clone(), Some(users));
+                object.stored.hide(hidden_atts::REFERENCE_LIST, Some(users));
             }
         }
         Ok(())
+    }
+
+    /// `DIMENSION_LIST` of a variable of so many dimensions, its elements not set: encoded once for each number.
+    fn empty_list(&mut self, rank: usize) -> HdfResult<AttMessage> {
+        if let Some(list) = self.empty_lists.get(&rank) {
+            return Ok(list.clone());
+        }
+        let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
+        let places = vec![0; rank.saturating_mul(len)];
+        let list = AttMessage::new(self.file, &scales::dimension_list(places, rank))?;
+        self.empty_lists.insert(rank, list.clone());
+        Ok(list)
     }
 
     /// Finds a place for the first block of a new header.
@@ -186,15 +207,19 @@ impl CommitLayout<'_> {
             return Ok(());
         }
         let messages = self.messages(object, None)?;
+        let first_len = first_chunk_len(&object.stored.style, &messages);
         // Types do not change, so that their headers need no room to grow.
         let least = if let ObjectKey::Type(_) = object.key { 0 } else { HEADER_MIN_BYTES };
-        let len = first_chunk_len(&object.stored.style, &messages).max(least);
+        let len = first_len.max(least);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
         let len = if len > SECTOR { HEADER_SPLIT_BYTES } else { len };
         let addr = self.writing.space.alloc_in_sector(len)?;
         self.out.taken.push((addr, len));
         object.stored.space = HeaderSpace { addr, len };
         object.is_fresh = true;
+        // Links name places that are not known yet, and what is outside of the header is not written yet.
+        let is_all = !matches!(object.key, ObjectKey::Group(_)) && has_all_attributes(object);
+        object.messages = is_all.then_some(messages);
         Ok(())
     }
 
@@ -212,15 +237,14 @@ impl CommitLayout<'_> {
                     let id = heap.put(reference.bytes(), space)?;
                     HeapId::encode(Some(id), 1, self.sizes, &mut places)?;
                 }
-                let list = scales::dimension_list(places, list.len());
-                let list = AttMessage::new(self.file, &list)?;
-                object.stored.hide(&list.name.clone(), Some(list));
+                let list = self.empty_list(list.len())?.with_data(&places);
+                set_list(object, hidden_atts::DIMENSION_LIST, list);
             }
             if let Some(users) = &object.users {
                 let user = |(user, axis): &User| Ok((self.places.of(self.model, *user)?, *axis));
                 let users = users.iter().map(user).collect::<HdfResult<Vec<_>>>()?;
                 let users = AttMessage::new(self.file, &scales::reference_list(&users))?;
-                object.stored.hide(&users.name.clone(), Some(users));
+                set_list(object, hidden_atts::REFERENCE_LIST, users);
             }
         }
         Ok(())
@@ -293,9 +317,12 @@ impl CommitLayout<'_> {
     }
 
     /// Encodes a header, and adds its blocks to the commit if they changed.
-    fn write(&mut self, object: PlannedObject) -> HdfResult<()> {
+    fn write(&mut self, mut object: PlannedObject) -> HdfResult<()> {
         let mut dense = Vec::new();
-        let messages = self.messages(&object, Some(&mut dense))?;
+        let messages = match object.messages.take() {
+            Some(messages) => messages,
+            None => self.messages(&object, Some(&mut dense))?,
+        };
         let PlannedObject { key, mut stored, is_fresh, .. } = object;
         let moves = self.writing.commits.tidying.contains(&key);
         let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
@@ -368,6 +395,24 @@ impl CommitLayout<'_> {
             }
         }
     }
+}
+
+/// Whether all attributes of an object come into its header, without a look at what the file has.
+fn has_all_attributes(object: &PlannedObject) -> bool {
+    let PlannedAtts::All(atts) = &object.atts else { return false };
+    fit_header(atts.iter().chain(&object.stored.hidden))
+}
+
+/// Sets an attribute that names objects, in the messages of the header, too, where these are known.
+fn set_list(object: &mut PlannedObject, name: &[u8], list: AttMessage) {
+    let before = object.stored.hidden.iter().find(|att| *att.name == *name);
+    if let (Some(messages), Some(before)) = (&mut object.messages, before) {
+        let is_it = |message: &&mut NewMessage| Arc::ptr_eq(&message.body, &before.body);
+        if let Some(message) = messages.iter_mut().find(is_it) {
+            message.body = Arc::clone(&list.body);
+        }
+    }
+    object.stored.hide(name, Some(list));
 }
 
 impl LaidOut {

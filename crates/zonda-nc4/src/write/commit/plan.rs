@@ -7,7 +7,7 @@ mod structure;
 use std::collections::{BTreeMap, BTreeSet};
 
 use zonda_hdf5::message::{DataLayout, Dataspace, kind};
-use zonda_hdf5::object_header::{HeaderStyle, ObjectHeader};
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage, ObjectHeader};
 use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
 use zonda_model::memory::{NoMemory, take_refused};
 use zonda_model::{DimId, NcError};
@@ -35,6 +35,8 @@ pub(super) struct PlannedObject {
     pub(super) is_fresh: bool,
     /// Its attributes, without those that netCDF does not show.
     pub(super) atts: PlannedAtts,
+    /// The messages of its header, where they are known when its place is found: all but the elements of the lists below.
+    pub(super) messages: Option<Vec<NewMessage>>,
     /// Scales that `DIMENSION_LIST` is to name; `None` if it does not change.
     pub(super) list: Option<Vec<ObjectKey>>,
     /// Variables that `REFERENCE_LIST` is to name; `None` if it does not change.
@@ -180,6 +182,7 @@ impl Planner<'_> {
             stored,
             is_fresh: false,
             atts,
+            messages: None,
             list: list.filter(|_| list_changed).cloned(),
             users: users.filter(|_| users_changed).cloned(),
         };

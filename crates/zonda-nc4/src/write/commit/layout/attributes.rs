@@ -38,11 +38,9 @@ impl CommitLayout<'_> {
             name_index: None,
             order_index: None,
         };
-        let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
         // A header of version 1 has all attributes itself.
         let is_old = stored.style.version == 1;
-        let fit = atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long);
-        if is_old || fit {
+        if is_old || fit_header(atts.iter().copied()) {
             if !is_old {
                 out.push(header::attribute_info(&info, self.sizes)?);
             }
@@ -122,6 +120,17 @@ impl CommitLayout<'_> {
         out.push(header::attribute_info(&info, self.sizes)?);
         Ok(())
     }
+}
+
+/// Whether a header of version 2 has these attributes itself.
+pub(super) fn fit_header<'a>(atts: impl Iterator<Item = &'a AttMessage>) -> bool {
+    let mut n = 0usize;
+    let mut fits = true;
+    for att in atts {
+        n = n.saturating_add(1);
+        fits &= att.body.len() <= usize::from(u16::MAX);
+    }
+    fits && n <= usize::from(header::PHASE_CHANGE.0)
 }
 
 /// A list of attributes outside of a header, as this commit lays it out.
