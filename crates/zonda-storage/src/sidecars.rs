@@ -214,9 +214,10 @@ pub(crate) struct InFolder {
 impl InFolder {
     pub(crate) fn of(file: Arc<File>) -> InFolder {
         let given = file.path();
-        let path = match std::fs::read_link(given) {
-            Ok(_) => std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned()),
-            Err(_) => given.to_owned(),
+        let is_link = file.may_be_link() && std::fs::read_link(given).is_ok();
+        let path = match is_link {
+            true => std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned()),
+            false => given.to_owned(),
         };
         InFolder { path, file, copy: Mutex::ranked(Rank::Sidecars, None) }
     }

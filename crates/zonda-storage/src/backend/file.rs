@@ -35,6 +35,8 @@ pub struct File {
     syncs: Syncs,
     /// Barriers and syncs ask what its close would report, too.
     asks_close: bool,
+    /// Its path may be a symbolic link to it.
+    may_be_link: bool,
     /// The folder still has to be synced, since this open created the file.
     folder_pending: AtomicBool,
     /// For transfers past the system's cache, where they are aligned to blocks in every way.
@@ -83,9 +85,15 @@ impl File {
         if flags & libc::O_ACCMODE != libc::O_RDONLY {
             crate::layer::give_way_to_writing(path);
         }
-        let fd = Fd::open(path, flags)
-            .map_err(|Errno(errno)| StorageError::Open { path: Arc::from(path), errno })?;
+        // The system says by the way whether the path is a symbolic link, which its neighbours depend on.
+        let (opened, may_be_link) = match Fd::open(path, flags | libc::O_NOFOLLOW) {
+            Err(Errno(libc::ELOOP)) => (Fd::open(path, flags), true),
+            opened => (opened, false),
+        };
+        let fd =
+            opened.map_err(|Errno(errno)| StorageError::Open { path: Arc::from(path), errno })?;
         let mut file = File::of_fd(fd, path, flags & libc::O_ACCMODE == libc::O_RDWR, level);
+        file.may_be_link = may_be_link;
         file.folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
         Ok(file)
     }
@@ -101,6 +109,7 @@ impl File {
             waiting: AtomicU64::new(0),
             syncs: Syncs::default(),
             asks_close: false,
+            may_be_link: true,
             folder_pending: AtomicBool::new(false),
             direct: RwLock::ranked(Rank::Storage, None),
             is_direct: AtomicBool::new(false),
@@ -189,6 +198,11 @@ impl File {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether its path may be a symbolic link to it.
+    pub(crate) fn may_be_link(&self) -> bool {
+        self.may_be_link
     }
 
     /// Whether it was opened for writing.

@@ -235,7 +235,10 @@ impl BackgroundWork {
         }
         let mut state = self.state.lock();
         state.stop = true;
-        self.wake.notify_all();
+        // Only the thread, if there is one, waits here or is waited for: to wake nobody is a system call, too.
+        if state.running {
+            self.wake.notify_all();
+        }
         while state.running {
             state = self.wake.wait(state);
         }
