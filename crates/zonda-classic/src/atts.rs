@@ -16,6 +16,7 @@ use crate::codec;
 use crate::header::Name;
 use crate::names::NameIndex;
 use crate::reader::HeaderReader;
+use crate::spare;
 use crate::tuning::LINEAR_ATTS;
 
 /// An attribute, its values as they stand in the file.
@@ -58,6 +59,13 @@ pub(crate) struct HeaderBytes {
     pub(crate) places: Vec<u32>,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     pub(crate) wide: bool,
+}
+
+impl Drop for HeaderBytes {
+    fn drop(&mut self) {
+        spare::give_bytes(std::mem::take(&mut self.bytes));
+        spare::give_places(std::mem::take(&mut self.places));
+    }
 }
 
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.

@@ -79,6 +79,12 @@ impl Base {
         let mut new = encode_header(&state.header, n_records)?;
         let new_len = new.len() as u64;
         if state.stored_len == 0 {
+            // Nothing was put or filled yet, so zeros give a small file its length, and no call of its own at the close.
+            let full = state.header.file_len(n_records);
+            if full <= BLOCK_BYTES && state.header.vars.iter().all(|var| var.no_fill) {
+                let full = usize::try_from(full).unwrap_or_default();
+                memory::lengthen(&mut new, full, 0)?;
+            }
             write_first(storage, &new)?;
             state.stored_len = new_len;
             return Ok(());

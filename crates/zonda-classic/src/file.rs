@@ -15,6 +15,7 @@ use crate::header::{Header, Version};
 use crate::layout;
 use crate::lock::TracedMutex;
 use crate::recover::{self, Pending};
+use crate::spare;
 
 /// An open classic file. It has no lock of its own: callers with `&` may read and put at the same time (one at a time adds
 /// records); a caller with `&mut` has exclusive access.
@@ -22,6 +23,12 @@ use crate::recover::{self, Pending};
 pub struct ClassicFile {
     pub(crate) base: Base,
     pub(crate) state: FileState,
+}
+
+impl Drop for ClassicFile {
+    fn drop(&mut self) {
+        spare::give_vars(std::mem::take(&mut self.state.header.vars));
+    }
 }
 
 /// What a file stands on, and the number of its records, which puts by `&` change.
@@ -511,13 +518,13 @@ pub(crate) fn read_header(
 ) -> Result<(Header, u64), ClassicError> {
     let file_len = storage.len()?;
     let mut want = if storage.remote().is_some() { FIRST_REMOTE_READ } else { FIRST_READ };
+    let mut bytes = spare::bytes();
     loop {
         let whole_file = want >= file_len;
         let len = usize::try_from(want.min(file_len)).unwrap_or(usize::MAX);
-        let mut bytes = zonda_model::memory::filled(len, 0u8)?;
-        let got = storage.read_at(0, &mut bytes)?;
-        bytes.truncate(got);
-        match decode_read(bytes) {
+        zonda_model::memory::lengthen(&mut bytes, len, 0)?;
+        let got = storage.read_at(0, bytes.get_mut(..len).unwrap_or_default())?;
+        match decode_read(&mut bytes, got) {
             Ok(found) => return Ok(found),
             Err((
                 ClassicError::Truncated { .. } | ClassicError::CountTooLarge { .. },

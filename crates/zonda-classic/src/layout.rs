@@ -18,12 +18,14 @@ const IO_BLOCK: u64 = 4096;
 /// Largest `begin` of CDF-1.
 const CDF1_OFFSET_MAX: u64 = 0x7FFF_FFFF;
 
-/// Computes the layout of a header that was read and checks it as the reference does.
+/// Computes the layout of a header that was read and checks it as the reference does. `written_len` is how long it is when it
+/// is written, if that is known.
 ///
 /// # Errors
 /// [`ClassicError::BadOffset`] for falling or overlapping offsets, [`ClassicError::VarTooLarge`].
-pub(crate) fn read_back(header: &mut Header) -> Result<(), ClassicError> {
-    header.layout = Layout { header_len: encoded_len(header), ..Layout::default() };
+pub(crate) fn read_back(header: &mut Header, written_len: Option<u64>) -> Result<(), ClassicError> {
+    let header_len = written_len.unwrap_or_else(|| encoded_len(header));
+    header.layout = Layout { header_len, ..Layout::default() };
     let header_len = header.layout.header_len;
     let mut layout = header.layout;
     layout.begin_var = header_len;

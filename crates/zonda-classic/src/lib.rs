@@ -37,6 +37,7 @@ mod rewrite;
 mod salvage;
 mod select;
 mod small_run;
+mod spare;
 mod team;
 mod transfer;
 mod tuning;

@@ -16,6 +16,8 @@ pub(crate) struct HeaderReader<'a> {
     wide: bool,
     /// The header is damaged, so a count of items may be larger than the bytes that are left.
     tolerates_counts: bool,
+    /// Some name is shorter than its field, so that it would be written in fewer bytes.
+    has_cut_names: bool,
     /// The last list of the file, while it is read.
     items: Items,
 }
@@ -39,6 +41,7 @@ impl<'a> HeaderReader<'a> {
             production: "magic",
             wide: false,
             tolerates_counts: false,
+            has_cut_names: false,
             items: Items::default(),
         }
     }
@@ -59,6 +62,16 @@ impl<'a> HeaderReader<'a> {
 
     pub(crate) fn tolerates_counts(&self) -> bool {
         self.tolerates_counts
+    }
+
+    /// Says that a name is shorter than its field.
+    pub(crate) fn cut_name(&mut self) {
+        self.has_cut_names = true;
+    }
+
+    /// Bytes that a writer would make of what was read so far, where that can be said.
+    pub(crate) fn written_len(&self) -> Option<u64> {
+        (!self.has_cut_names).then(|| self.at())
     }
 
     /// Names what is being read, for messages.
@@ -166,6 +179,16 @@ impl<'a> HeaderReader<'a> {
         ClassicError::CountTooLarge { production: self.production, at, count, have }
     }
 
+    /// Passes over a sound attribute with counts of 4 bytes, and does nothing before any other: all of its lengths are
+    /// checked, once, by where it ends.
+    #[inline]
+    pub(crate) fn pass_att(&mut self) -> bool {
+        let Some(end) = (if self.wide { None } else { att_end(self.bytes) }) else { return false };
+        let Some(rest) = self.bytes.get(end..) else { return false };
+        self.bytes = rest;
+        true
+    }
+
     /// Bytes followed by padding to a multiple of 4.
     ///
     /// Padding is skipped unread: netCDF-C asks for zeros only in a special build, and files with
@@ -176,6 +199,27 @@ impl<'a> HeaderReader<'a> {
         self.take(len.wrapping_neg() & 3)?;
         Ok(bytes)
     }
+}
+
+/// Where the attribute ends that begins with these bytes, if they have its lengths and its type is known.
+#[inline]
+fn att_end(bytes: &[u8]) -> Option<usize> {
+    let number = |bytes: &[u8]| bytes.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+    // `name nc_type nelems`. Nothing wraps: numbers of 32 bits, times 8 at most, are added in 64.
+    let behind = usize::try_from(padded_len(u64::from(number(bytes)?)).wrapping_add(4)).ok()?;
+    let [a, b, c, d, n @ ..] = bytes.get(behind..)?.first_chunk::<8>()?;
+    let ty = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).ok()?;
+    let &value = TYPE_BYTES.get(ty).filter(|value| **value > 0)?;
+    let values = padded_len(u64::from(u32::from_be_bytes(*n)).wrapping_mul(value));
+    usize::try_from(values.wrapping_add(behind as u64).wrapping_add(8)).ok()
+}
+
+/// Bytes of one value of each type, which are numbered from 1 on.
+const TYPE_BYTES: [u64; 12] = [0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8];
+
+#[inline]
+fn padded_len(len: u64) -> u64 {
+    len.wrapping_add(3) & !3
 }
 
 #[cfg(test)]
@@ -200,5 +244,28 @@ mod tests {
         assert_eq!(reader.padded(5).expect("five and three"), b"abcde");
         assert_eq!(reader.at(), 8);
         assert!(matches!(reader.padded(1), Err(ClassicError::Truncated { at: 9, need: 3, .. })));
+    }
+
+    #[test]
+    fn an_attribute_is_passed_over_as_far_as_it_is_read() {
+        for ty in 0..=13u32 {
+            for (n, name) in
+                [(0u32, &b"a"[..]), (1, b"abcd"), (3, b""), (9, b"longer"), (u32::MAX, b"x")]
+            {
+                let mut bytes = (name.len() as u32).to_be_bytes().to_vec();
+                bytes.extend(name);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+                bytes.extend(ty.to_be_bytes());
+                bytes.extend(n.to_be_bytes());
+                bytes.extend([7; 75]);
+                for len in 0..=bytes.len() {
+                    let (mut passed, mut read) =
+                        (HeaderReader::new(&bytes[..len]), HeaderReader::new(&bytes[..len]));
+                    let is_sound = crate::codec::att(&mut read).is_ok();
+                    assert_eq!(passed.pass_att(), is_sound, "type {ty}, {n} values, {len} bytes");
+                    assert_eq!(passed.at(), if is_sound { read.at() } else { 0 });
+                }
+            }
+        }
     }
 }

@@ -97,3 +97,8 @@ pub(crate) const LINEAR_NAMES: usize = 12;
 /// Attributes as they were read up to which each is compared by its first bytes: an index of them would cost more. Rows:
 /// `inq_attid`, `get_att_text`, `get_att_double`.
 pub(crate) const LINEAR_ATTS: u32 = 32;
+
+/// Bytes of a list of a closed header that are kept for the next header of the thread: less is cheap to have anew, and more
+/// would be memory that a program may want for something else. Three such lists are kept. Rows: `open + close, 1000 variables`.
+pub(crate) const SPARE_MIN_BYTES: usize = 4 << 10;
+pub(crate) const SPARE_MAX_BYTES: usize = 512 << 10;

@@ -11,6 +11,7 @@ use crate::error::{ClassicError, shown};
 use crate::header::{Dim, Header, Name, Var, Version};
 use crate::layout;
 use crate::reader::HeaderReader;
+use crate::spare;
 
 /// Bounds on what a header may cost, above any real file.
 #[derive(Clone, Copy, Debug)]
@@ -40,20 +41,29 @@ pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
     parsed.finish(bytes.get(..reader.done()).unwrap_or(bytes).to_vec())
 }
 
-/// [`decode_header`] of bytes that the header then keeps.
+/// [`decode_header`] of the first `got` bytes, which the header then takes.
 ///
 /// # Errors
 /// As [`decode_header`], with an estimate of the header's length from the part that could be read: at least that of `bytes`.
-pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicError, u64)> {
-    let mut reader = HeaderReader::new(&bytes);
+pub(crate) fn decode_read(
+    bytes: &mut Vec<u8>,
+    got: usize,
+) -> Result<(Header, u64), (ClassicError, u64)> {
+    let read = bytes.get(..got).unwrap_or_default();
+    let mut reader = HeaderReader::new(read);
     let parsed = match Parsed::read(&mut reader) {
         Ok(parsed) => parsed,
         Err(error) => return Err((error, reader.expected())),
     };
     let len = reader.done();
-    bytes.truncate(len);
-    bytes.shrink_to_fit();
-    parsed.finish(bytes).map_err(|error| (error, len as u64))
+    let mut header = std::mem::take(bytes);
+    // What is much longer than the header goes to the next file that is opened.
+    if len.saturating_mul(2) < header.capacity() {
+        let exact = header.get(..len).unwrap_or_default().to_vec();
+        spare::give_bytes(std::mem::replace(&mut header, exact));
+    }
+    header.truncate(len);
+    parsed.finish(header).map_err(|error| (error, len as u64))
 }
 
 /// The definitions of a header that is damaged or cut off, up to the first that cannot be read, and
@@ -67,12 +77,12 @@ pub(crate) fn decode_damaged(bytes: Vec<u8>) -> Result<(Header, u64), ClassicErr
     reader.tolerate_counts();
     // The caller has this error already: it is the one that the whole header gave.
     let _ = parsed.read_definitions(&mut reader);
-    let Parsed { mut header, n_records, lists } = parsed;
+    let Parsed { mut header, n_records, lists, .. } = parsed;
     lists.give_to(&mut header, bytes);
-    if layout::read_back(&mut header).is_err() {
+    if layout::read_back(&mut header, None).is_err() {
         // The place of one variable is wrong, so the places of the others cannot be trusted either.
         header.clear_vars();
-        layout::read_back(&mut header)?;
+        layout::read_back(&mut header, None)?;
     }
     Ok((header, n_records))
 }
@@ -82,12 +92,15 @@ struct Parsed {
     header: Header,
     n_records: u64,
     lists: AttLists,
+    /// Bytes that it has when it is written, if they are known.
+    written_len: Option<u64>,
 }
 
 impl Parsed {
     fn read(reader: &mut HeaderReader<'_>) -> Result<Parsed, ClassicError> {
         let mut parsed = Parsed::begin(reader)?;
         parsed.read_definitions(reader)?;
+        parsed.written_len = reader.written_len();
         Ok(parsed)
     }
 
@@ -96,7 +109,8 @@ impl Parsed {
         let header = Header::new(magic(reader)?);
         reader.set_wide(header.version == Version::Cdf5);
         reader.enter("numrecs");
-        Ok(Parsed { header, n_records: reader.non_neg()?, lists: AttLists::default() })
+        let lists = AttLists { places: spare::places(), lists: Vec::new() };
+        Ok(Parsed { header, n_records: reader.non_neg()?, lists, written_len: None })
     }
 
     /// `dim_list gatt_list var_list`. After an error it has the definitions before the one that cannot be read.
@@ -110,7 +124,7 @@ impl Parsed {
     fn finish(self, bytes: Vec<u8>) -> Result<(Header, u64), ClassicError> {
         let mut header = self.header;
         self.lists.give_to(&mut header, bytes);
-        layout::read_back(&mut header)?;
+        layout::read_back(&mut header, self.written_len)?;
         Ok((header, self.n_records))
     }
 }
@@ -157,7 +171,11 @@ fn list(
 /// `name = nbytes bytes padding`.
 fn name(reader: &mut HeaderReader<'_>) -> Result<Name, ClassicError> {
     let counted = counted_name(reader)?;
-    Ok(Name::in_space(up_to_nul(counted), counted.len()))
+    let name = up_to_nul(counted);
+    if name.len() < counted.len() {
+        reader.cut_name();
+    }
+    Ok(Name::in_space(name, counted.len()))
 }
 
 #[inline]
@@ -191,7 +209,6 @@ fn dim_list(reader: &mut HeaderReader<'_>, header: &mut Header) -> Result<(), Cl
 }
 
 /// The attribute lists of a header while it is read: they are checked and passed over.
-#[derive(Default)]
 struct AttLists {
     /// For each list the places of its attributes and then of its end.
     places: Vec<u32>,
@@ -215,7 +232,10 @@ impl AttLists {
         let result = listed.and_then(|listed| {
             for _ in 0..listed {
                 self.places.push(place(reader.at())?);
-                att(reader)?;
+                if !reader.pass_att() {
+                    // It says what is wrong.
+                    att(reader)?;
+                }
                 n = n.saturating_add(1);
             }
             self.places.push(place(reader.at())?);
@@ -228,7 +248,13 @@ impl AttLists {
     /// Gives the lists to their owners, the file first, with the `bytes` that they were read from.
     fn give_to(self, header: &mut Header, bytes: Vec<u8>) {
         let wide = header.version == Version::Cdf5;
-        let source = Arc::new(HeaderBytes { bytes, places: self.places, wide });
+        let mut places = self.places;
+        if places.len().saturating_mul(2) < places.capacity() {
+            // Too much for this header.
+            let exact = places.clone();
+            spare::give_places(std::mem::replace(&mut places, exact));
+        }
+        let source = Arc::new(HeaderBytes { bytes, places, wide });
         let owners = header.vars.iter_mut().map(|var| &mut var.atts);
         for (owner, (first, n)) in std::iter::once(&mut header.atts).chain(owners).zip(self.lists) {
             *owner = Atts::stored(&source, first, n);
@@ -282,7 +308,8 @@ fn var_list(
     }
     let n = listed?;
     if !reader.tolerates_counts() {
-        header.vars.reserve_exact(n);
+        header.vars = spare::vars(n);
+        lists.lists.reserve_exact(n.saturating_add(1));
     }
     reader.begin_items(n as u64);
     for _ in 0..n {
