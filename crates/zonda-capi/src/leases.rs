@@ -180,7 +180,6 @@ unsafe fn ask(place: &mut Place, ncid: c_int, varid: c_int, puts: bool, start: *
     }
     place.writes |= puts;
     let n_closed = handles::n_closed();
-    let was_good = place.leased.take().is_none_or(|_| place.uses >= LEAST_USES);
     let ask = || {
         let file = handles::unnamed(ncid).ok()?;
         let var = file.var(varid);
@@ -189,13 +188,15 @@ unsafe fn ask(place: &mut Place, ncid: c_int, varid: c_int, puts: bool, start: *
         let written = place.writes.then(|| file.dataset.lease(var, index, true)).flatten();
         written.or_else(|| file.dataset.lease(var, index, false).filter(|_| !puts))
     };
-    let leased = if was_good { ask() } else { None };
-    place.leased = leased;
+    // One that was good for little shows a pattern that is all over the file, or somebody else who wants the same bytes.
+    let was_good = place.leased.as_ref().map(|_| place.uses >= LEAST_USES);
+    if was_good == Some(true) {
+        place.last_wait = CALLS_BEFORE;
+    }
+    place.leased = if was_good == Some(false) { None } else { ask() };
     place.uses = 0;
     place.n_closed = n_closed;
-    if place.leased.is_some() {
-        place.last_wait = CALLS_BEFORE;
-    } else {
+    if place.leased.is_none() {
         place.last_wait = place.last_wait.saturating_mul(2).min(MOST_CALLS_BEFORE);
         place.wait = place.last_wait;
     }
