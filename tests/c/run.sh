@@ -101,7 +101,7 @@ one() {
         --errors-for-leak-kinds=definite,indirect,possible)
     case $name in
         # Children that end with files open, or that know plugins to the end.
-        exit_drain | filters_nc4) leaks=(--leak-check=no) ;;
+        exit_drain | filters_nc4 | small_calls) leaks=(--leak-check=no) ;;
         # Threads of the pool, and the table of plugins that were looked for, stay until the end.
         user_format | said) leaks=(--leak-check=full --show-leak-kinds=definite,indirect
             --errors-for-leak-kinds=definite,indirect) ;;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-enum { LENGTH = 70000, ROWS = 50, COLUMNS = 30, RECORDS = 40, WIDTH = 7, RUN = 12 };
+enum { LENGTH = 70000, ROWS = 50, COLUMNS = 30, RECORDS = 40, WIDTH = 7, RUN = 700 };
 
 static unsigned long state = 88172645463325252ul;
 static size_t below(size_t n) {
@@ -77,7 +77,7 @@ static void some_calls(int nc, size_t *n_records) {
     size_t i = below(LENGTH), step = below(4) ? 1 : below(LENGTH);
     for (size_t k = 0; k < n; k++, i = (i + step) % LENGTH) {
         double d = (double)below(30000), back = -1, run[RUN];
-        size_t len = 1 + below(RUN), at[2] = {i % ROWS, i % COLUMNS}, one[2] = {1, 1};
+        size_t len = 1 + below(below(4) ? 12 : RUN), at[2] = {i % ROWS, i % COLUMNS}, one[2] = {1, 1};
         if (i + len > LENGTH) len = LENGTH - i;
         const int puts = (int)below(2);
         switch (var) {

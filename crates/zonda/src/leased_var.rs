@@ -9,8 +9,11 @@ use zonda_storage::Leased;
 
 use crate::dataset::Dataset;
 
-/// Bytes of the longest run that goes through a lease.
-const MOST_BYTES: usize = 256;
+/// Bytes of the longest run that goes through a lease: longer ones are worth a call. Threads that put and get runs of this length do not
+/// meet at the lock of the file.
+const MOST_BYTES: u64 = 4096;
+/// So many bytes of it are in the hands of this thread at once, on its stack.
+const PIECE_BYTES: usize = 256;
 
 /// A part of a variable that one thread has for itself ([`Dataset::lease`]), for calls of a few elements one after the other.
 ///
@@ -67,7 +70,7 @@ impl LeasedVar {
     #[inline(always)]
     fn run(&self, start: &[usize], count: Option<&[usize]>) -> Option<(u64, usize)> {
         match count {
-            Some(count) => self.place.run(start, count, MOST_BYTES as u64),
+            Some(count) => self.place.run(start, count, MOST_BYTES),
             None => Some((self.place.element(start)?, self.place.ty.size())),
         }
     }
@@ -103,13 +106,16 @@ impl LeasedVar {
             }
             return self.lease.put(at, &number);
         }
-        let mut room = [0; MOST_BYTES];
-        let Some(bytes) = room.get_mut(..values.len()) else { return false };
-        bytes.copy_from_slice(values);
-        if self.is_swapped() {
-            swap(bytes, self.place.ty.size());
-        }
-        self.lease.put(at, bytes)
+        // Where the lease ends in the middle, all is put again the ordinary way.
+        let mut room = [0; PIECE_BYTES];
+        (at..).step_by(PIECE_BYTES).zip(values.chunks(PIECE_BYTES)).all(|(at, piece)| {
+            let Some(bytes) = room.get_mut(..piece.len()) else { return false };
+            bytes.copy_from_slice(piece);
+            if self.is_swapped() {
+                swap(bytes, self.place.ty.size());
+            }
+            self.lease.put(at, bytes)
+        })
     }
 
     /// Gets one element, or a block, as [`LeasedVar::put`]; `out` gives memory for as many bytes as it is asked for.
@@ -140,16 +146,18 @@ impl LeasedVar {
             *out = number;
             return true;
         }
-        let mut room = [0; MOST_BYTES];
-        let Some(bytes) = room.get_mut(..len) else { return false };
-        if !self.lease.get(at, bytes) {
-            return false;
-        }
-        if self.is_swapped() {
-            swap(bytes, self.place.ty.size());
-        }
-        out.copy_from_slice(bytes);
-        true
+        let mut room = [0; PIECE_BYTES];
+        (at..).step_by(PIECE_BYTES).zip(out.chunks_mut(PIECE_BYTES)).all(|(at, piece)| {
+            let Some(bytes) = room.get_mut(..piece.len()) else { return false };
+            if !self.lease.get(at, bytes) {
+                return false;
+            }
+            if self.is_swapped() {
+                swap(bytes, self.place.ty.size());
+            }
+            piece.copy_from_slice(bytes);
+            true
+        })
     }
 
     /// What converts between the file and `mem`; nothing where a text would be a number.
@@ -166,7 +174,7 @@ impl LeasedVar {
 
     #[inline(never)]
     fn put_converted(&mut self, at: u64, len: usize, mem: MemType, values: &[u8]) -> bool {
-        let mut room = [0; MOST_BYTES];
+        let mut room = [0; PIECE_BYTES];
         let Some(bytes) = room.get_mut(..len) else { return false };
         let Some(converters) = self.converters(mem) else { return false };
         // Values that do not fit, and what is to stay in their place, are the ordinary call's.
@@ -178,7 +186,7 @@ impl LeasedVar {
 
     #[inline(never)]
     fn get_converted(&mut self, at: u64, len: usize, mem: MemType, out: &mut [u8]) -> bool {
-        let mut room = [0; MOST_BYTES];
+        let mut room = [0; PIECE_BYTES];
         let Some(bytes) = room.get_mut(..len) else { return false };
         if !self.lease.get(at, bytes) {
             return false;
