@@ -202,6 +202,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// Ends all leases that were given before: when this returns, none of them takes or gives a byte any more.
     fn end_leases(&self) {}
 
+    /// The same without waiting for a thread that uses one; false where there is such a thread.
+    fn try_end_leases(&self) -> bool {
+        true
+    }
+
     /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
     ///
     /// # Errors
@@ -255,7 +260,7 @@ macro_rules! forward {
         $crate::forward! {
             $this => $to;
             read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
-            remote, lease, end_leases, set_len, barrier, sync, invalidate, stamp
+            remote, lease, end_leases, try_end_leases, set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -283,6 +288,12 @@ macro_rules! forward {
         fn lease(&self, at: u64, writes: bool) -> Option<std::sync::Arc<dyn $crate::Leased>> {
             let $this = self;
             $to.lease(at, writes)
+        }
+    };
+    (@try_end_leases $this:ident => $to:expr) => {
+        fn try_end_leases(&self) -> bool {
+            let $this = self;
+            $to.try_end_leases()
         }
     };
     (@end_leases $this:ident => $to:expr) => {

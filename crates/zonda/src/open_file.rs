@@ -10,7 +10,7 @@ use zonda_format::{Capabilities, Dispatch, DispatchWrite, Ending, PlainPlace, Va
 use zonda_model::{Answer, NcError};
 use zonda_parallel::ParallelFile;
 use zonda_runtime::callout::{self, Mark};
-use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
+use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard, take_until};
 use zonda_served::ServedFile;
 use zonda_storage::{FileWriter, Leased, MayWrite, Storage};
 
@@ -170,6 +170,19 @@ impl OpenFile {
                 storage.end_leases();
             }
         }
+    }
+
+    /// The same, waiting no longer than `until`; false where a thread still uses one. A signal handler may have come in between,
+    /// and this may be called by it.
+    fn end_leases_until(&self, until: Instant) -> bool {
+        let Some(storage) =
+            self.storage.as_ref().filter(|_| self.has_leases.load(Ordering::SeqCst))
+        else {
+            return true;
+        };
+        let have_ended = take_until(until, || storage.try_end_leases().then_some(())).is_some();
+        self.has_leases.store(!have_ended, Ordering::SeqCst);
+        have_ended
     }
 
     /// Exclusive use of the file, to change it.
@@ -337,8 +350,7 @@ impl OpenFile {
     /// Takes the file exclusively for a fork, waiting no longer than `until`. New users of the file wait meanwhile.
     pub(crate) fn freeze(&self, until: Instant) -> Option<ExclusiveGuard<'_>> {
         let file = self.file.write_until(until)?;
-        self.end_leases();
-        Some(file)
+        self.end_leases_until(until).then_some(file)
     }
 
     /// Whether it was opened for writing, and not closed.

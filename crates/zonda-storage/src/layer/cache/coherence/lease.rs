@@ -41,11 +41,30 @@ impl PagePlace {
         }
     }
 
+    /// The same, if its thread is not using it at this moment. False if it is: that takes some nanoseconds, or as long as a signal
+    /// handler that came in between.
+    #[inline(always)]
+    pub(super) fn try_settle_lease(&mut self) -> bool {
+        !self.is_lent() || self.try_take_back()
+    }
+
     #[cold]
     fn take_back(&mut self) {
         if let Some(lent) = self.lent.take().and_then(|lease| lease.lent.lock().take()) {
             self.page = lent.page;
         }
+    }
+
+    #[cold]
+    fn try_take_back(&mut self) -> bool {
+        let Some(lease) = &self.lent else { return true };
+        let Some(mut lent) = lease.lent.try_lock() else { return false };
+        if let Some(lent) = lent.take() {
+            self.page = lent.page;
+        }
+        drop(lent);
+        self.lent = None;
+        true
     }
 }
 
@@ -165,5 +184,19 @@ impl<S: Storage> Cache<S> {
             let _page_is_back = slot.write();
             slot.is_listed.store(false, Ordering::Release);
         }
+    }
+
+    /// The same without waiting for anybody; false where some are in use at this moment.
+    pub(crate) fn try_end_leases(&self) -> bool {
+        let Some(mut listed) = self.lent.try_lock() else { return false };
+        listed.retain(|id| {
+            let slot: &PageSlot = self.slot(*id);
+            let place = slot.try_write();
+            if place.is_some() {
+                slot.is_listed.store(false, Ordering::Release);
+            }
+            place.is_none()
+        });
+        listed.is_empty()
     }
 }

@@ -339,6 +339,10 @@ impl<S: Storage> Storage for Cache<S> {
         Cache::end_leases(self);
     }
 
+    fn try_end_leases(&self) -> bool {
+        Cache::try_end_leases(self)
+    }
+
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
         // More than half of what fits would push out its own beginning.
         if len > self.shape.most_bytes(memory::budget) / 2 || !(1..=8).contains(&element.len()) {

@@ -48,8 +48,7 @@ impl PageSlot {
     #[inline]
     pub(super) fn try_write(&self) -> Option<RwLockWriteGuard<'_, PagePlace>> {
         let mut place = self.place.try_write()?;
-        place.settle_lease();
-        Some(place)
+        place.try_settle_lease().then_some(place)
     }
 
     /// Its page, to look at it.
