@@ -17,13 +17,14 @@ use crate::c_memory::{c_count, put, put_list, put_text};
 use crate::handles::{self, FileRef};
 
 /// Answers of each kind that a thread keeps.
-const N_KEPT: usize = 8;
+const N_KEPT: usize = 128;
 
-type KeptAnswers<T> = RefCell<[Kept<T>; N_KEPT]>;
+/// None until the thread has asked something.
+type KeptAnswers<T> = RefCell<Vec<Kept<T>>>;
 
 thread_local! {
-    static DIM_LENGTHS: KeptAnswers<usize> = const { RefCell::new([const { Kept::NONE }; N_KEPT]) };
-    static VARS: KeptAnswers<Var> = const { RefCell::new([const { Kept::NONE }; N_KEPT]) };
+    static DIM_LENGTHS: KeptAnswers<usize> = const { RefCell::new(Vec::new()) };
+    static VARS: KeptAnswers<Var> = const { RefCell::new(Vec::new()) };
 }
 
 /// An answer to a question, and since when it holds.
@@ -98,7 +99,7 @@ fn with<T, R>(
     // A thread that is being torn down has none left. A call in a signal handler may find them in use.
     let answered = all.try_with(|kept| {
         let kept = kept.try_borrow().ok()?;
-        kept[place_of(ncid, id)].get(ncid, id).map(f)
+        kept.get(place_of(ncid, id))?.get(ncid, id).map(f)
     });
     answered.ok().flatten()
 }
@@ -115,7 +116,13 @@ fn keep<T>(
     let Some((changes, then)) = moment.changes else { return };
     let _ = all.try_with(|kept| {
         let Ok(mut kept) = kept.try_borrow_mut() else { return };
-        let kept = &mut kept[place_of(ncid, id)];
+        if kept.is_empty() {
+            if kept.try_reserve_exact(N_KEPT).is_err() {
+                return;
+            }
+            kept.resize_with(N_KEPT, || Kept::NONE);
+        }
+        let Some(kept) = kept.get_mut(place_of(ncid, id)) else { return };
         if kept.is_to(ncid, id) {
             kept.n_closed = moment.n_closed;
             kept.changes = Some((Arc::clone(changes), then));
@@ -188,7 +195,7 @@ pub(crate) fn keep_var(of: (c_int, c_int), moment: &Moment<'_>, meta: &Meta<'_>)
 pub(crate) fn begin_child() {
     fn forget<T>(kept: &KeptAnswers<T>) {
         if let Ok(mut kept) = kept.try_borrow_mut() {
-            *kept = [const { Kept::NONE }; N_KEPT];
+            kept.clear();
         }
     }
     let _ = DIM_LENGTHS.try_with(forget);

@@ -21,7 +21,7 @@ const CALLS_BEFORE: u32 = 6;
 /// The most calls before one is asked for again.
 const MOST_CALLS_BEFORE: u32 = 1 << 16;
 /// Calls that a lease has to be good for.
-const LEAST_USES: u32 = 8;
+const LEAST_USES: u32 = 64;
 
 thread_local! {
     static LEASES: RefCell<[Place; N_PLACES]> = const { RefCell::new([const { Place::EMPTY }; N_PLACES]) };

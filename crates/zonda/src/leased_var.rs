@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_convert::{ByteOrder, Decoder, Encoder};
+use zonda_convert::{ByteOrder, Decoder, Encoder, swap_in_place};
 use zonda_format::{PlainPlace, VarRef};
 use zonda_model::MemType;
 use zonda_storage::Leased;
@@ -14,6 +14,8 @@ use crate::dataset::Dataset;
 const MOST_BYTES: u64 = 4096;
 /// So many bytes of it are in the hands of this thread at once, on its stack.
 const PIECE_BYTES: usize = 256;
+/// More bytes than these are worth a call of a kernel.
+const KERNEL_BYTES: usize = 32;
 
 /// A part of a variable that one thread has for itself ([`Dataset::lease`]), for calls of a few elements one after the other.
 ///
@@ -40,6 +42,8 @@ struct Converters {
 #[inline(always)]
 fn swap(bytes: &mut [u8], size: usize) {
     match size {
+        // Stored as it is read then, in wide pieces: the processor waits where bytes are read in wider ones than they were stored in.
+        _ if bytes.len() > KERNEL_BYTES => swap_in_place(bytes, size),
         8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|element| element.reverse()),
         4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|element| element.reverse()),
         2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|element| element.reverse()),
@@ -108,7 +112,10 @@ impl LeasedVar {
         }
         // Where the lease ends in the middle, all is put again the ordinary way.
         let mut room = [0; PIECE_BYTES];
-        (at..).step_by(PIECE_BYTES).zip(values.chunks(PIECE_BYTES)).all(|(at, piece)| {
+        let mut next = at;
+        values.chunks(PIECE_BYTES).all(|piece| {
+            let at = next;
+            next += PIECE_BYTES as u64;
             let Some(bytes) = room.get_mut(..piece.len()) else { return false };
             bytes.copy_from_slice(piece);
             if self.is_swapped() {
@@ -147,7 +154,10 @@ impl LeasedVar {
             return true;
         }
         let mut room = [0; PIECE_BYTES];
-        (at..).step_by(PIECE_BYTES).zip(out.chunks_mut(PIECE_BYTES)).all(|(at, piece)| {
+        let mut next = at;
+        out.chunks_mut(PIECE_BYTES).all(|piece| {
+            let at = next;
+            next += PIECE_BYTES as u64;
             let Some(bytes) = room.get_mut(..piece.len()) else { return false };
             if !self.lease.get(at, bytes) {
                 return false;

@@ -104,12 +104,12 @@ struct LentPage {
 }
 
 impl LentPage {
-    /// Where `n` bytes at `at` are in the page, as far as it has memory; `None` if not all of them are there.
+    /// Where `n` bytes at `at` are in the page; `None` if not all of them are in it.
     #[inline(always)]
     fn place(&self, at: u64, n: usize) -> Option<(usize, usize)> {
         let a = usize::try_from(at.checked_sub(self.base)?).ok()?;
         let b = a.checked_add(n)?;
-        (b <= self.page.buf.len()).then_some((a, b))
+        (b <= self.page_bytes).then_some((a, b))
     }
 }
 
@@ -120,9 +120,10 @@ impl Leased for Lease {
         let Some(mut lent) = self.lent.try_lock() else { return false };
         let Some(lent) = &mut *lent else { return false };
         let Some((a, b)) = lent.place(at, data.len()) else { return false };
-        if !lent.writes || b >= lent.page_bytes {
+        if !lent.writes || b == lent.page_bytes {
             return false;
         }
+        // A page that gets longer has its memory from the budget already.
         let page_bytes = lent.page_bytes;
         if lent.page.put(a, data, page_bytes, false).is_err() {
             return false;
@@ -142,7 +143,8 @@ impl Leased for Lease {
         if !lent.page.valid().covers(a, b) {
             return false;
         }
-        copy_short(out, &lent.page.buf[a..b]);
+        let Some(bytes) = lent.page.buf.get(a..b) else { return false };
+        copy_short(out, bytes);
         true
     }
 }
