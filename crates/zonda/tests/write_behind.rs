@@ -1,6 +1,7 @@
 //! Write-behind: the same bytes as without it, inquiries while puts wait, and failures.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use zonda::{
@@ -418,6 +419,48 @@ fn threads_put_into_one_file() {
             it.file.get(it.wind, &slab, None, &mut back).map(drop).expect("get");
             assert!(back == record(step), "{format:?}, record {step}");
         }
+        it.file.close().expect("close");
+    }
+}
+
+/// Threads put values and get them back while another one switches write-behind on and off. (Once a put that had begun before it was switched off was
+/// accepted afterwards, and the get looked into the file at once.)
+#[test]
+fn a_get_sees_the_put_before_it_while_write_behind_is_switched() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let path = folder.path().join(format!("switched-{format:?}.nc"));
+        let it = create(&path, format, "off", None);
+        for step in 0..3000 {
+            put_short(&it, step, -1.0).expect("put");
+        }
+        let is_over = AtomicBool::new(false);
+        let n_puts: usize = std::thread::scope(|scope| {
+            let (it, is_over) = (&it, &is_over);
+            let put_and_get = |thread: usize| {
+                let mut n = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let (step, value) = ((n * 3 + thread) % 3000, (n % 30_000) as i16);
+                    put_short(it, step, f64::from(value)).expect("put");
+                    let mut back = [0; 2];
+                    let slab = Hyperslab { start: &[step], count: &[1], stride: None };
+                    it.file.get(it.short, &slab, None, &mut back).map(drop).expect("get");
+                    assert_eq!(i16::from_ne_bytes(back), value, "{format:?}, put {n}");
+                    n += 1;
+                }
+                n
+            };
+            let threads: Vec<_> =
+                (0..3).map(|thread| scope.spawn(move || put_and_get(thread))).collect();
+            for n in 0..400 {
+                let how = if n % 2 == 0 { said("mem=1M,threads=2") } else { said("off") };
+                it.file.set_write_behind(how.expect("a setting")).expect("switch");
+                std::thread::yield_now();
+            }
+            is_over.store(true, Ordering::Relaxed);
+            threads.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+        });
+        assert!(n_puts > 0);
         it.file.close().expect("close");
     }
 }

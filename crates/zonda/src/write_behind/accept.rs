@@ -30,7 +30,7 @@ impl WriteQueue {
         let state = self.lock();
         let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
         let epoch = state.epoch;
-        if state.n_holds > 0 {
+        if state.n_holds > 0 || state.is_off {
             return None;
         }
         if let Some(rules) = super::rules_of(&state.rules, var) {

@@ -119,6 +119,8 @@ struct WriteQueueState {
     /// Number of calls that are changing the mode of the file or closing it ([`HoldGuard`]). Until they are done,
     /// puts go the ordinary way.
     n_holds: u32,
+    /// Write-behind was switched off: puts that began before go the ordinary way.
+    is_off: bool,
 }
 
 /// While this guard exists, the queue accepts no puts: they go the ordinary way.
@@ -228,6 +230,14 @@ impl WriteQueue {
         let mut state = self.lock();
         self.forget(&mut state);
         Ok(())
+    }
+
+    /// Switches write-behind on or off, as `flag` tells the calls to come. No put is accepted once it is off: calls to come
+    /// do not look into the queue.
+    fn switch(&self, flag: &AtomicBool, on: bool) {
+        let mut state = self.lock();
+        state.is_off = !on;
+        flag.store(on, Ordering::Relaxed);
     }
 
     /// Applies options from now on.

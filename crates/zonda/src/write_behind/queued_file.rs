@@ -108,15 +108,18 @@ impl QueuedFile {
             queue.leave()?;
         }
         let WriteBehind::On(how) = how else {
-            self.is_on.store(false, Ordering::Relaxed);
+            if let Some(queue) = self.queue() {
+                queue.switch(&self.is_on, false);
+            }
             return Ok(());
         };
         // Formats that do not stand on the bytes of a file have no view for inquiries while puts wait.
         let may_wait = self.file.storage().is_some() && !self.file.is_forked();
         if self.file.is_writable() && may_wait {
             let new = || WriteQueue::new(&self.file, path.to_owned(), file.cloned());
-            self.queue.get_or_init(new).set(how);
-            self.is_on.store(true, Ordering::Relaxed);
+            let queue = self.queue.get_or_init(new);
+            queue.set(how);
+            queue.switch(&self.is_on, true);
             // Puts through leases would go before those that wait.
             drop(self.file.write()?);
         }
