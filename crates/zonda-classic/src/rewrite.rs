@@ -14,7 +14,7 @@ use crate::fill;
 use crate::header::Header;
 use crate::moving::{MovedRun, MovedRuns};
 use crate::past_end::read_or_zeros;
-use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES};
+use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES, KERNEL_COPY_BYTES};
 
 /// Replaces the file by a copy with the definitions `target`, whose first variables are those of `old`. False where the copy
 /// cannot be made or renamed; everything is then as before. Afterwards the caller has to drop what is cached of the old file, and
@@ -55,13 +55,19 @@ fn write_copy(
     target: &Header,
     n_records: u64,
 ) -> Result<(), ClassicError> {
+    let runs = MovedRuns::new(old, target, n_records, from.len()?);
+    // Before there is a cache above the copy, which would have to know of it.
+    let long = |run: &MovedRun| run.len >= KERNEL_COPY_BYTES;
+    let in_kernel = merged(runs.iter()).filter(long).map(|run| copy_in_kernel(from, &*copy, run));
+    let mut in_kernel = in_kernel.collect::<Vec<u64>>().into_iter();
     // Small pieces of many variables become large writes.
     let copy = Adaptive::new(copy);
     copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records)?)?;
     let mut copier = Copier { from, to: &copy, block: Vec::new() };
-    for MovedRun { from, to, len } in MovedRuns::new(old, target, n_records, from.len()?).iter() {
-        copier.copy(from, to, len)?;
+    for run in merged(runs.iter()) {
+        let done = if long(&run) { in_kernel.next() } else { None };
+        copier.copy(run, done.unwrap_or(0))?;
     }
     let first = old.vars.len();
     fill::new_fixed_vars(&copy, target, first)?;
@@ -73,6 +79,30 @@ fn write_copy(
     Ok(copy.sync()?)
 }
 
+/// The runs, as one where one continues another.
+fn merged(runs: impl Iterator<Item = MovedRun>) -> impl Iterator<Item = MovedRun> {
+    let mut runs = runs.filter(|run| run.len > 0).peekable();
+    std::iter::from_fn(move || {
+        let mut run = runs.next()?;
+        while let Some(next) = runs.next_if(|next| {
+            run.from.checked_add(run.len) == Some(next.from)
+                && run.to.checked_add(run.len) == Some(next.to)
+        }) {
+            run.len = run.len.saturating_add(next.len);
+        }
+        Some(run)
+    })
+}
+
+/// Copies a long run from file to file, past this process, as far as the system does so: how many bytes, from the first on. The old
+/// file has had its barrier.
+fn copy_in_kernel(from: &dyn Storage, copy: &dyn Storage, run: MovedRun) -> u64 {
+    match (from.plain_file(), copy.plain_file()) {
+        (Some(old), Some(copy)) => copy.copy_from(run.to, old, run.from, run.len),
+        _ => 0,
+    }
+}
+
 struct Copier<'a> {
     from: &'a dyn Storage,
     to: &'a dyn Storage,
@@ -80,16 +110,16 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn copy(&mut self, from: u64, to: u64, len: u64) -> Result<(), ClassicError> {
-        let mut done = 0u64;
-        while done < len {
-            let left = len.saturating_sub(done);
+    /// Copies a run, whose first `done` bytes are there.
+    fn copy(&mut self, run: MovedRun, mut done: u64) -> Result<(), ClassicError> {
+        while done < run.len {
+            let left = run.len.saturating_sub(done);
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(COPY_BLOCK_BYTES);
             self.block.truncate(n);
             memory::lengthen(&mut self.block, n, 0)?;
-            read_or_zeros(self.from, from.saturating_add(done), &mut self.block)?;
+            read_or_zeros(self.from, run.from.saturating_add(done), &mut self.block)?;
             if n < HOLE_BYTES || self.block.iter().any(|byte| *byte != 0) {
-                self.to.write_at(to.saturating_add(done), &self.block)?;
+                self.to.write_at(run.to.saturating_add(done), &self.block)?;
             }
             done = done.saturating_add(n as u64);
         }

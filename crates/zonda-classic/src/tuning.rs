@@ -87,6 +87,9 @@ pub(crate) const ZEROS_BYTES: u64 = 1 << 20;
 /// reference's file: data must move`.
 pub(crate) const COPY_BLOCK_BYTES: usize = 1 << 20;
 
+/// Bytes of a run from which on the system copies it from file to file. Row: the same.
+pub(crate) const KERNEL_COPY_BYTES: u64 = 4 << 20;
+
 /// Bytes of zeros from which on a copied block is left out: it reads the same, and a file with holes keeps them. No row: the
 /// files of the rows have no holes.
 pub(crate) const HOLE_BYTES: usize = 64 << 10;

@@ -193,6 +193,35 @@ impl Fd {
         }
     }
 
+    /// Where the next hole is, at `at` or behind it; the end of the file is one. On a device all is data.
+    pub(crate) fn next_hole(&self, at: u64) -> Result<u64, Errno> {
+        let from = offset(at)?;
+        // SAFETY: lseek takes no pointer.
+        let found = retry(|| unsafe { libc::lseek64(self.0, from, libc::SEEK_HOLE) })?;
+        Ok(u64::try_from(found).unwrap_or(u64::MAX))
+    }
+
+    /// Has the kernel copy up to `len` bytes at `from_at` of another file to `at`, where the file system can: how many it did.
+    /// What would lengthen this file beyond what the process may write is refused (`EFBIG`), as by [`Fd::set_len`].
+    pub(crate) fn copy_range(
+        &self,
+        at: u64,
+        from: &Fd,
+        from_at: u64,
+        len: usize,
+    ) -> Result<usize, Errno> {
+        if at.saturating_add(len as u64) > most_len() {
+            return Err(Errno(libc::EFBIG));
+        }
+        let (mut to_at, mut from_at) = (offset(at)?, offset(from_at)?);
+        // SAFETY: both places are valid for a read and a write of one `off64_t` during the call, and the kernel moves no memory of
+        // the process.
+        let n = retry(|| unsafe {
+            libc::copy_file_range(from.0, &raw mut from_at, self.0, &raw mut to_at, len, 0)
+        })?;
+        Ok(n.unsigned_abs())
+    }
+
     /// The last place that the file system has in one file, which no call tells: a seek there is refused
     /// (`EINVAL`) if there is none. Nothing else of ours uses the place where the descriptor is.
     pub(crate) fn most_len(&self) -> u64 {

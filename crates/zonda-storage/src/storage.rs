@@ -1,6 +1,7 @@
 //! The trait that every backend and every layer is.
 
 use crate::StorageError;
+use crate::backend::File;
 use crate::tuning::{FILL_BLOCK_BYTES, FILL_LEAST_BYTES};
 use std::fmt;
 use std::ops::Range;
@@ -193,6 +194,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The file of the operating system that has these bytes, as far as a barrier has handed them down; `None` where a layer between
+    /// changes or watches what is moved. Who writes there has to [invalidate](Storage::invalidate) this storage.
+    fn plain_file(&self) -> Option<&File> {
+        None
+    }
+
     /// Lends the block of bytes around `at` to the calling thread, for puts too if it `writes`, where the storage has one in memory that it can
     /// spare: what the thread does there is then as if by `read_at` and `write_at`. It may end at any moment.
     fn lease(&self, _at: u64, _writes: bool) -> Option<Arc<dyn Leased>> {
@@ -260,7 +267,7 @@ macro_rules! forward {
         $crate::forward! {
             $this => $to;
             read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
-            remote, lease, end_leases, try_end_leases, set_len, barrier, sync, invalidate, stamp
+            remote, plain_file, lease, end_leases, try_end_leases, set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -348,6 +355,12 @@ macro_rules! forward {
         fn remote(&self) -> Option<&dyn $crate::RemoteReads> {
             let $this = self;
             $to.remote()
+        }
+    };
+    (@plain_file $this:ident => $to:expr) => {
+        fn plain_file(&self) -> Option<&$crate::backend::File> {
+            let $this = self;
+            $to.plain_file()
         }
     };
     (@has_other_writers $this:ident => $to:expr) => {

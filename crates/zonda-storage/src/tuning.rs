@@ -16,6 +16,10 @@ pub(crate) const READ_OVER_BYTES: u64 = 4096;
 /// left to wait for. Rows: `history ..., write and sync`.
 pub(crate) const START_WRITING_BYTES: u64 = 2 << 20;
 
+/// Bytes that the kernel is asked to copy from file to file by one call, so that a signal has not to wait long. Rows: `100 bytes more, the
+/// reference's file: data must move`.
+pub(crate) const COPY_CALL_BYTES: u64 = 16 << 20;
+
 /// Bytes of a segment of a memory: large enough that a copy takes much longer than to find the segment, small enough that
 /// several threads have segments of their own. No row: files in memory are not measured.
 pub(crate) const SEGMENT_BYTES: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-//! Variables and offsets beyond 2 and 4 GiB, in sparse files.
+//! Variables and offsets beyond 2 and 4 GiB, in sparse files, and moves of much.
 
 mod common;
 
@@ -239,6 +239,88 @@ fn records_beyond_4_gib() {
         check_sparse(&path, GIB * 5 - record_len);
         check_with_reference(&folder, &path, &elements);
     }
+}
+
+/// A header that outgrows its place moves gigabytes of holes and some data.
+#[test]
+fn data_that_move_keep_values_and_holes() {
+    let folder = TempFolder::new("large");
+    let path = folder.file("moved.nc");
+    let file = make(&path, Format::Cdf2);
+    let row = file.def_dim(b"row", 5).expect("def_dim");
+    let column = file.def_dim(b"column", GIB as usize).expect("def_dim");
+    file.def_var(b"huge", ExtType::Byte.nc_type(), &[row.0, column.0]).expect("def_var");
+    file.enddef(Reserve::Default).expect("enddef");
+    let mut elements = Vec::new();
+    for offset in [GIB, 2 * GIB + 4096, 4 * GIB - 2, 5 * GIB - 100] {
+        elements.extend(around(&file, VarId(0), "huge", offset));
+    }
+    grow_header(&file, 100_000);
+    check(&file, &elements);
+    file.close().expect("close");
+    check(&reopen(&path), &elements);
+    check_sparse(&path, 5 * GIB);
+    check_with_reference(&folder, &path, &elements);
+}
+
+/// Whether the system copies runs or the library does (a layer watches): the same bytes.
+#[test]
+fn data_that_move_are_the_same_by_either_way() {
+    let folder = TempFolder::new("large");
+    let made = [None, Some("cache,count,file".to_owned())].map(|io| {
+        let path = folder.file(if io.is_some() { "watched.nc" } else { "plain.nc" });
+        let options = CreateOptions { format: Format::Cdf2, io: io.clone(), ..Default::default() };
+        let file = Dataset::create(&path, &options).expect("create");
+        file.set_fill(FillMode::NoFill).expect("set_fill");
+        let time = file.def_dim(b"time", 0).expect("def_dim");
+        let n = file.def_dim(b"n", 700_001).expect("def_dim");
+        let few = file.def_dim(b"few", 3).expect("def_dim");
+        for (name, nc_type, dims) in [
+            ("a", ExtType::Double, &[n.0][..]),
+            ("b", ExtType::Byte, &[few.0]),
+            ("c", ExtType::Int, &[few.0, n.0]),
+            ("d", ExtType::Float, &[time.0, n.0]),
+            ("e", ExtType::Short, &[time.0, few.0]),
+        ] {
+            file.def_var(name.as_bytes(), nc_type.nc_type(), dims).expect("def_var");
+        }
+        file.enddef(Reserve::Default).expect("enddef");
+        let line: Vec<f64> = (0..700_001).map(f64::from).collect();
+        put(&file, VarId(0), &[0], &[700_001], &line).expect("put");
+        put(&file, VarId(1), &[0], &[3], &[1.0, 2.0, 3.0]).expect("put");
+        // The second of three rows is a hole.
+        put(&file, VarId(2), &[0, 0], &[1, 700_001], &line).expect("put");
+        put(&file, VarId(2), &[2, 0], &[1, 700_001], &line).expect("put");
+        for step in 0..4 {
+            put(&file, VarId(3), &[step, 0], &[1, 700_001], &line).expect("put");
+            put(&file, VarId(4), &[step, 0], &[1, 3], &[4.0, 5.0, 6.0]).expect("put");
+        }
+        file.close().expect("close");
+        let options = OpenOptions { write: true, io, ..OpenOptions::default() };
+        let file = Dataset::open(&path, &options).expect("open");
+        // A put that is in the cache only when the data move.
+        put(&file, VarId(0), &[350_000], &[2], &[-1.0, -2.0]).expect("put");
+        grow_header(&file, 70_001);
+        file.close().expect("close");
+        let file = reopen(&path);
+        let mut line = line;
+        line[350_000..350_002].copy_from_slice(&[-1.0, -2.0]);
+        assert!(get(&file, VarId(0), &[0], &[700_001]).expect("get") == line);
+        let elements = [("a", vec![350_001], -2.0), ("c", vec![2, 7], 7.0), ("d", vec![3, 9], 9.0)];
+        let elements = elements.map(|(var, at, value)| Element { var, at, value });
+        check_with_reference(&folder, &path, &elements);
+        std::fs::read(&path).expect("read")
+    });
+    assert!(made[0] == made[1], "the files differ");
+}
+
+/// Adds an attribute of so many bytes.
+fn grow_header(file: &Dataset, n: usize) {
+    file.redef().expect("redef");
+    let text = vec![b'x'; n];
+    let nc_type = ExtType::Char.nc_type();
+    file.put_att(VarId::GLOBAL, b"long", nc_type, n, None, &text).map(drop).expect("put_att");
+    file.enddef(Reserve::Default).expect("enddef");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::slab;
 use crate::storage::{
     Advice, DeviceSpace, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes,
 };
-use crate::tuning::{READ_OVER_BYTES, START_WRITING_BYTES};
+use crate::tuning::{COPY_CALL_BYTES, READ_OVER_BYTES, START_WRITING_BYTES};
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -289,6 +289,45 @@ impl File {
         self.fd.next_data(at).unwrap_or(at).max(at)
     }
 
+    /// Has the kernel copy `len` bytes at `from_at` of another file to `at`: how many it did, from the first on. What is left, because
+    /// it cannot do so for these files or meets an error, the caller moves himself, and finds the error. Holes stay holes.
+    #[must_use]
+    pub fn copy_from(&self, at: u64, from: &File, from_at: u64, len: u64) -> u64 {
+        if self.check_writable(Op::Write, at, 0).is_err() {
+            return 0;
+        }
+        let mut done = 0;
+        while done < len {
+            let next = from_at.saturating_add(done);
+            let data = from.next_data(next);
+            if data > next {
+                done = done.saturating_add(data - next).min(len);
+                continue;
+            }
+            let hole = from.fd.next_hole(next).unwrap_or(u64::MAX).max(next);
+            let run = (len - done).min(hole - next).min(COPY_CALL_BYTES);
+            let n = usize::try_from(run).unwrap_or(usize::MAX);
+            match self.fd.copy_range(at.saturating_add(done), &from.fd, next, n) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => done += n as u64,
+            }
+            self.note_written(run);
+        }
+        done
+    }
+
+    /// Notes how much waits for the device, and sets it to work.
+    fn note_written(&self, len: u64) {
+        if self.level == SyncLevel::None {
+            return;
+        }
+        let waiting = self.waiting.fetch_add(len, Ordering::Relaxed).saturating_add(len);
+        if waiting >= START_WRITING_BYTES {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.fd.start_writing();
+        }
+    }
+
     /// Which file it is: device and inode. `None` where the system cannot say.
     #[must_use]
     pub fn identity(&self) -> Option<(u64, u64)> {
@@ -341,13 +380,7 @@ impl File {
                 }
             }
         }
-        if self.level != SyncLevel::None {
-            let waiting = self.waiting.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
-            if waiting >= START_WRITING_BYTES {
-                self.waiting.store(0, Ordering::Relaxed);
-                self.fd.start_writing();
-            }
-        }
+        self.note_written(len as u64);
         Ok(())
     }
 }
@@ -485,6 +518,10 @@ impl Storage for File {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+
+    fn plain_file(&self) -> Option<&File> {
+        Some(self)
     }
 
     fn stamp(&self) -> Result<StorageStamp, StorageError> {

@@ -298,7 +298,7 @@ impl<S> Drop for Cache<S> {
 }
 
 impl<S: Storage> Storage for Cache<S> {
-    forward! { this => this.inner; advise, most_len, has_other_writers, remote, stamp }
+    forward! { this => this.inner; advise, most_len, has_other_writers, remote, plain_file, stamp }
 
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let (index, a) = self.place(at);
