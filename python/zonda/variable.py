@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _modes, _show, _zonda, types
+from . import _memory, _modes, _show, _zonda, types
 from ._progress import Meter
 from ._zonda import File
 from .attributes import Attributes
@@ -211,7 +211,7 @@ class Variable:
     def __getitem__(self, key: Any) -> Any:
         selection = covering(select(key, self.shape))
         dtype = self.dtype
-        buffer = np.empty(selection.counts, dtype=dtype)
+        buffer = _memory.empty(selection.counts, dtype)
         self._get(selection, buffer)
         picked = selection.pick(buffer)
         # As NumPy: an element, not an array, if only integers were given. `...` keeps the array.
@@ -244,7 +244,7 @@ class Variable:
         if direct:
             self._get(selection, out.reshape(selection.counts))
             return
-        buffer = np.empty(selection.counts, dtype=out.dtype.newbyteorder("="))
+        buffer = _memory.empty(selection.counts, out.dtype.newbyteorder("="))
         try:
             self._get(selection, buffer)
         except NetCDFError as error:

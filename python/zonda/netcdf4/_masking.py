@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import ma
 
+from .. import _memory
 from ._tables import default_fillvals, plain
 
 # Elements of a block: one or two megabytes, which caches hold. With 2^15 the calls cost half as much as the
@@ -189,7 +190,7 @@ class Rules:
             result = raw * factor
             result = result + offset
         else:
-            result = np.empty(raw.shape, self.result)
+            result = _memory.empty(raw.shape, self.result)
             _in_blocks(raw, result, factor, offset)
         if mask is None:
             return result

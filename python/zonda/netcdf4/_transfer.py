@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _memory
 from ._selection import FULL, Selection
 
 # Reads `out.shape` elements from start and stride (None: 1) on into `out`.
@@ -44,7 +45,7 @@ def read(selection: Selection, dtype: np.dtype, get: Reader, ndim: int) -> np.nd
         for axis, index in indices.items():
             whole = np.take(whole, index, axis=axis)
         return whole
-    out = np.empty(selection.shape, dtype)
+    out = _memory.empty(selection.shape, dtype)
     for place, starts, counts in _pieces(selection):
         out[place] = _block(starts, counts, selection.steps, dtype, get, ndim)
     return out
@@ -66,7 +67,7 @@ def write(selection: Selection, data: np.ndarray, put: Writer, ndim: int) -> Non
 
 def _block(starts: list[int], counts: list[int], steps: list[int], dtype: np.dtype, get: Reader, ndim: int) -> np.ndarray:
     """One hyperslab, with steps of either sign."""
-    out = np.empty(counts, dtype)
+    out = _memory.empty(tuple(counts), dtype)
     begins, strides, turned = _forwards(starts, counts, steps)
     get(begins[:ndim], tuple(counts)[:ndim], strides[:ndim] if strides else None, out)
     return out[turned].copy() if turned else out

@@ -9,6 +9,7 @@ import numpy as np
 from xarray.backends.common import BackendArray
 from xarray.core import indexing
 
+from .. import _memory
 from . import _selection
 from ._types import VariableType
 
@@ -102,7 +103,7 @@ class ZondaArray(BackendArray):
             box = _selection.box(key.tuple, self.shape)
             if box is not None:
                 start, count, stride, shape = box
-                out = np.empty(shape, self.stored)
+                out = _memory.empty(shape, self.stored)
                 if out.size:
                     self._fill(start, count, stride, out)
                 return out if self.decoding is None else self.decoding.apply(out)

@@ -11,6 +11,8 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
+from .. import _memory
+
 __all__ = ["Piece", "Plan", "box", "plan", "read"]
 
 # Indices at most this far apart are read in one piece: below it a second call costs more than what is
@@ -154,7 +156,7 @@ def _fetch(pieces: Sequence[Piece], dtype: np.dtype, reader: Reader, out: np.nda
     counts = tuple(piece.count for piece in pieces)
     stride = None if all(piece.stride == 1 for piece in pieces) else tuple(piece.stride for piece in pieces)
     if out is None:
-        out = np.empty(counts, dtype)
+        out = _memory.empty(counts, dtype)
     if out.size:
         reader(tuple(piece.start for piece in pieces), counts, stride, out)
     if any(piece.keep is not None for piece in pieces):
@@ -182,7 +184,7 @@ def read(plans: Sequence[Plan], dtype: np.dtype, reader: Reader) -> np.ndarray:
     if all(len(p.pieces) == 1 for p in plans):
         result = _fetch([p.pieces[0] for p in plans], dtype, reader, None)
     else:
-        result = np.empty(tuple(1 if p.length is None else p.pieces[-1].into.stop for p in plans), dtype)
+        result = _memory.empty(tuple(1 if p.length is None else p.pieces[-1].into.stop for p in plans), dtype)
         for pieces in itertools.product(*(p.pieces for p in plans)):
             into = tuple(piece.into for piece in pieces)
             part = result[into]
