@@ -38,6 +38,8 @@ struct BackgroundState {
     stop: bool,
     /// There is a thread.
     running: bool,
+    /// It waits, and nobody has woken it yet: to wake who is awake is a system call, too.
+    naps: bool,
     /// The thread, until it is joined. It is never dropped unjoined: a forked child would detach a thread that it does not
     /// have.
     thread: Option<ManuallyDrop<JoinHandle<()>>>,
@@ -137,7 +139,11 @@ impl BackgroundWork {
             return false;
         }
         add(&mut state.tasks);
-        self.wake.notify_one();
+        let naps = std::mem::take(&mut state.naps);
+        drop(state);
+        if naps {
+            self.wake.notify_one();
+        }
         true
     }
 
@@ -213,8 +219,10 @@ impl BackgroundWork {
                 ThreadUse::Always => INCOMPLETE_RUN_WAIT,
                 ThreadUse::Worthwhile => SLOW_INCOMPLETE_RUN_WAIT,
             };
+            state.naps = true;
             let (again, is_late) = self.wake.wait_timeout(state, nap);
             state = again;
+            state.naps = false;
             if is_late && !state.stop {
                 match state.tasks.take_late() {
                     None => break,
