@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod copy;
 mod diff;
+mod doctor;
 mod dump;
 mod info;
 mod iod;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     View(view::Args),
     Trace(trace::Args),
     Top(top::Args),
+    Doctor(doctor::Args),
     Iod(iod::Args),
     Tune(tune::Args),
     Recover(recover::Args),
@@ -58,6 +60,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Check(args) => check::execute(&args, out),
         Command::Diff(args) => diff::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
+        Command::Doctor(args) => doctor::execute(&args, out),
         Command::Iod(args) => iod::execute(&args),
         Command::Trace(args) => trace::execute(&args, out),
         Command::Top(args) => top::execute(&args, out),

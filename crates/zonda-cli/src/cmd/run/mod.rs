@@ -2,6 +2,7 @@
 
 mod check;
 mod loader;
+pub(in crate::cmd) mod loads;
 mod plan;
 mod program;
 mod server_traces;

@@ -90,6 +90,10 @@ impl ZondaLibrary {
         Ok(ZondaLibrary { folder: real })
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The environment variables for the loader.
     pub(super) fn environment(&self, means: Means) -> Vec<(&'static str, OsString)> {
         let mut variables = Vec::new();
@@ -252,15 +256,15 @@ impl LoaderFindings {
 
 /// What a Python interpreter says about netCDF in its packages.
 #[derive(Debug, Default)]
-struct Python {
+pub(super) struct Python {
     /// Extension modules of the package netCDF4.
-    modules: Vec<PathBuf>,
+    pub(super) modules: Vec<PathBuf>,
     /// C libraries of netCDF that packages bring.
     bundled: Vec<PathBuf>,
 }
 
 impl Python {
-    fn ask(python: &Path) -> Python {
+    pub(super) fn ask(python: &Path) -> Python {
         let output = Command::new(python)
             .args(["-c", PYTHON_PROBE])
             .stdin(Stdio::null())

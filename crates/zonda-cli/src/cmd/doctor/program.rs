@@ -1,0 +1,141 @@
+//! Which libnetcdf programs load.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::run::loads::{self, ProgramLoads};
+use super::Finding;
+use crate::failure::{CommandFailure, Result};
+
+/// The library beside this program, and what stands in the way of programs that look for it.
+pub(super) fn library(lib: Option<&Path>) -> Vec<Finding> {
+    let mut found = match loads::folder(lib) {
+        Ok(folder) => vec![Finding::ok(format!("Zonda's library is in {}", folder.display()))],
+        Err(failure) => vec![
+            Finding::wrong(failure.into_text())
+                .advised("build or install it, or name its folder: --lib DIR"),
+        ],
+    };
+    for name in ["LD_LIBRARY_PATH", "LD_PRELOAD"] {
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            found.push(Finding::note(format!("{name}={}", value.to_string_lossy())));
+            let files = value.to_string_lossy();
+            let files = files.split([':', ' ']).filter(|_| name == "LD_PRELOAD");
+            for file in files.filter(|file| file.contains('/') && !Path::new(file).exists()) {
+                found.push(Finding::wrong(format!("LD_PRELOAD names {file}, which is not there")));
+            }
+        }
+    }
+    found
+}
+
+/// A program that is not started.
+///
+/// # Errors
+/// If there is no such program.
+pub(super) fn loads(name: &OsStr, lib: Option<&Path>) -> Result<Vec<Finding>> {
+    let ProgramLoads { executable, found, not_found, by_run } = loads::ask(name, lib)?;
+    let mut findings = Vec::new();
+    for file in &found {
+        let text = format!("{} loads {}", file.object.display(), file.library.display());
+        findings.push(if file.is_ours {
+            Finding::ok(format!("{text}, which is Zonda's"))
+        } else {
+            let advice = match &by_run {
+                Ok(how) => format!("`zonda run -- PROGRAM` gives it Zonda's, {how}"),
+                Err(why) => format!("`zonda run` does not help: {why}"),
+            };
+            Finding::note(format!("{text}, which is not Zonda's")).advised(advice)
+        });
+    }
+    for object in &not_found {
+        let text = format!("{} finds no libnetcdf", object.display());
+        findings.push(Finding::wrong(text).advised("`zonda run -- PROGRAM`, or LD_LIBRARY_PATH"));
+    }
+    if found.is_empty() && not_found.is_empty() {
+        let text = format!("{} names no libnetcdf", executable.display());
+        let why = by_run.err().unwrap_or_else(|| "zonda run preloads Zonda's".to_owned());
+        findings.push(Finding::note(text).advised(why));
+    }
+    Ok(findings)
+}
+
+/// A process that runs.
+///
+/// # Errors
+/// If its memory map cannot be read.
+pub(super) fn running(pid: u32) -> Result<Vec<Finding>> {
+    let maps = PathBuf::from(format!("/proc/{pid}/maps"));
+    let text = fs::read(&maps).map_err(|error| CommandFailure::at(&maps, error))?;
+    let mapped = mapped(&String::from_utf8_lossy(&text));
+    let n_netcdf = mapped.iter().filter(|(_, kind)| *kind != "libhdf5").count();
+    let mut found: Vec<Finding> = mapped
+        .iter()
+        .map(|(file, kind)| match *kind {
+            "libhdf5" => Finding::note(format!("has {} loaded", file.display()))
+                .advised("its calls of HDF5 go there, not to Zonda"),
+            _ if is_zonda(file) => Finding::ok(format!("has {} loaded: Zonda", file.display())),
+            _ => Finding::note(format!("has {} loaded: not Zonda", file.display())),
+        })
+        .collect();
+    if n_netcdf == 0 {
+        found.push(Finding::note("has no libnetcdf loaded"));
+    }
+    Ok(found)
+}
+
+/// Files of netCDF and HDF5 in a memory map, each once.
+fn mapped(maps: &str) -> Vec<(PathBuf, &'static str)> {
+    let mut found: Vec<(PathBuf, &'static str)> = Vec::new();
+    for line in maps.lines() {
+        let Some(at) = line.find('/') else { continue };
+        let file = Path::new(line[at..].trim_end_matches(" (deleted)"));
+        let name = file.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+        let kind = if loads::is_netcdf(file) || name == "libzonda-preload.so" {
+            "libnetcdf"
+        } else if name.starts_with("libhdf5.")
+            || name.starts_with("libhdf5-")
+            || name.starts_with("libhdf5_serial.")
+        {
+            "libhdf5"
+        } else {
+            continue;
+        };
+        if !found.iter().any(|(known, _)| known == file) {
+            found.push((file.to_owned(), kind));
+        }
+    }
+    found
+}
+
+/// Whether a library says so of itself: it holds the text that `nc_inq_libvers` gives.
+fn is_zonda(file: &Path) -> bool {
+    const SAYS: &[u8] = b" of Zonda ";
+    // A library of 100 MB with all debugging symbols is read in a few hundredths of a second.
+    fs::read(file).is_ok_and(|bytes| bytes.windows(SAYS.len()).any(|window| window == SAYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_in_a_memory_map() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 12 /usr/bin/python3\n\
+                    7f02-7f03 r-xp 00000000 08:01 13 /v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22\n\
+                    7f03-7f04 r--p 00000000 08:01 13 /v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22\n\
+                    7f04-7f05 r-xp 00000000 08:01 14 /v/h5py.libs/libhdf5-346dda4d.so.310.2.0 (deleted)\n\
+                    7f05-7f06 r-xp 00000000 08:01 14 /usr/lib/libhdf5_hl.so.100\n\
+                    7f06-7f07 rw-p 00000000 00:00 0 [heap]\n";
+        let found: Vec<_> = mapped(maps)
+            .into_iter()
+            .map(|(file, kind)| (file.display().to_string(), kind))
+            .collect();
+        let expected = [
+            ("/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22".to_owned(), "libnetcdf"),
+            ("/v/h5py.libs/libhdf5-346dda4d.so.310.2.0".to_owned(), "libhdf5"),
+        ];
+        assert_eq!(found, expected);
+    }
+}
