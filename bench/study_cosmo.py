@@ -15,7 +15,7 @@ process writes, to however many files, goes at that rate. So with G groups the o
     law = max(compute + copies, bytes / (G x rate))
 
 Compute is what the same program takes without output, copies what puts cost the ranks with the most groups. Gathering overlaps nothing: compute + bytes / rate.
-Ranks of MPICH that wait for others keep their cores busy: more ranks than cores, or a busy machine, make gathering longer. See docs/output-modes.md.
+Ranks of MPICH that wait for others keep their cores busy: more ranks than cores, or a busy machine, make gathering longer. See docs/guides/output-modes.md.
 """
 
 import argparse

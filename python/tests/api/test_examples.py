@@ -34,7 +34,7 @@ def test_docstrings(name, tmp_path, monkeypatch):
     assert doctest.testmod(module, optionflags=FLAGS).failed == 0
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "python/README.md"])
+@pytest.mark.parametrize("name", ["docs/guides/python.md", "python/README.md"])
 def test_documents(name, tmp_path, monkeypatch):
     for module in ("xarray", "dask", "cftime"):
         pytest.importorskip(module)
