@@ -159,7 +159,7 @@ doc: ## the documentation of the crates in target/doc/zonda, without a warning; 
 
 docs: ## the site, in out/site: to be read by a browser, with or without a server
 	scripts/setup.sh --docs
-	NO_MKDOCS_2_WARNING=1 out/docs/bin/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 out/docs/bin/mkdocs build --strict
 
 docs-test: ## the site's examples, links, reference and pictures at two widths; manual pages and completions
 	scripts/setup.sh --test --docs

@@ -13,7 +13,7 @@ PAGES = rig.ROOT / "docs" / "reference"
 def functions():
     """Zonda's own functions, of C and Fortran."""
     text = "".join((rig.ROOT / "include" / name).read_text() for name in ("zonda.h", "netcdf_par.h", "zonda.f90"))
-    return set(re.findall(r"\b(n[cf]90?_zonda_\w+)\s*\(", text))
+    return set(re.findall(r"\b((?:nc|nf90)_zonda_\w+)\s*\(", text))
 
 
 def public():

@@ -42,7 +42,7 @@ class Reader(html.parser.HTMLParser):
 
 def build(folder):
     """Makes the site; a warning is a failure."""
-    return rig.run([BUILDER, "build", "--quiet", "--strict", "--site-dir", folder, "--config-file", rig.ROOT / "mkdocs.yml"], {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"})
+    return rig.run([BUILDER, "build", "--strict", "--site-dir", folder, "--config-file", rig.ROOT / "mkdocs.yml"], {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"})
 
 
 def check(_, counts, scratch):
