@@ -13,6 +13,7 @@ Parts:
 `docs/dev` and documents outside of docs/ are for developers: what they name is checked by scripts/docs.py, and their examples do not run.
 --only takes names such as `start.md 2` (a page's second block).
 """
+import concurrent.futures
 import os
 import re
 import shutil
@@ -148,10 +149,11 @@ def examples(options, counts, scratch):
         raise rig.Setup("no library; run make build")
     (scratch / "home").mkdir()
     python, reasons = interpreter(), {}
-    for path in pages():
-        run_page(path, options, counts, scratch, python, reasons)
+    # Pages know nothing of each other, and mostly wait for compilers.
+    with concurrent.futures.ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda path: run_page(path, options, counts, scratch, python, reasons), pages()))
     if not options.only:
-        for (name, why), lines in reasons.items():
+        for (name, why), lines in sorted(reasons.items()):
             print(f"{name} line {', '.join(map(str, lines))}: {why}")
 
 
