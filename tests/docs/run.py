@@ -10,6 +10,7 @@ Parts:
     tools      manual pages and completions of ncdump, ncgen, ncgen3, nccopy, nc-config and the commands: there, well formed, with all options
     site       `mkdocs build --strict`; then each link and anchor of what was built, and that nothing is loaded from elsewhere
 
+ZONDA_PYTHON_TESTS names a Python with the package, out/python by default (python/tests/run.sh makes one).
 `docs/dev` and documents outside of docs/ are for developers: what they name is checked by scripts/docs.py, and their examples do not run.
 --only takes names such as `start.md 2` (a page's second block).
 """
@@ -39,9 +40,9 @@ def pages():
 
 def interpreter():
     """A Python that has Zonda's package, and the libraries that pages compare it with."""
-    own = rig.ROOT / "out" / "python" / "bin" / "python"
     wanted = ("zonda", "xarray", "netCDF4", "h5py", "h5netcdf", "dask")
-    if own.exists() and not os.environ.get("ZONDA_PYTHON") and rig.run([own, "-c", "import " + ", ".join(wanted)]).returncode == 0:
+    own = Path(os.environ.get("ZONDA_PYTHON_TESTS") or rig.ROOT / "out" / "python" / "bin" / "python")
+    if own.exists() and not lacking(" ".join("python:" + name for name in wanted), own):
         return own
     found = rig.python(*wanted)
     return found and Path(found)
