@@ -162,8 +162,9 @@ docs: ## the site, in out/site: to be read by a browser, with or without a serve
 	NO_MKDOCS_2_WARNING=1 out/docs/bin/mkdocs build --strict
 
 docs-test: ## the site's examples, links, reference and pictures at two widths; manual pages and completions
-	scripts/setup.sh --test --docs
+	scripts/setup.sh --test --par --docs
 	@$(MAKE) --no-print-directory build
+	[ -x out/python/bin/python ] || python/tests/run.sh python/tests/api/test_examples.py
 	tests/docs/run.py
 	tests/docs/screens.py
 
