@@ -36,6 +36,10 @@ class Page:
     marks: dict
     wrong: list
 
+    def examples(self):
+        """How many there are, those without a fence too."""
+        return len(self.blocks) + sum("without a fence" in wrong for wrong in self.wrong)
+
     def mark(self, block, name):
         """What a mark of the block, or else of the page, says."""
         return block.marks.get(name) or self.marks.get(name)

@@ -154,6 +154,8 @@ def examples(options, counts, scratch):
     with concurrent.futures.ThreadPoolExecutor(3) as threads:
         list(threads.map(lambda path: run_page(path, options, counts, scratch, python, reasons), pages()))
     if not options.only:
+        others = [blocks.read(path) for path in sorted((DOCS / "dev").glob("*.md"))]
+        print(f"docs/dev: {sum(page.examples() for page in others)} examples of developers' pages do not run; scripts/docs.py looks up what they name")
         for (name, why), lines in sorted(reasons.items()):
             print(f"{name} line {', '.join(map(str, lines))}: {why}")
 
