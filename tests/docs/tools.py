@@ -59,6 +59,24 @@ def mentioned(path, tool):
         raise rig.Wrong(f"{path.name} lacks {gone}")
 
 
+def completed(script, *words):
+    """What bash would offer for the last of these words."""
+    text = '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _zonda_netcdf_tools "$1"; printf "%s\\n" "${COMPREPLY[@]}"'
+    return set(rig.must(["bash", "-c", text, "bash", script, *words], rig.environment()).splitlines())
+
+
+def in_bash(name, tool, script):
+    """All options are offered, and the words of those that have some."""
+    options = {option.name for option in tool.options}
+    if completed(script, name, "-") != options:
+        raise rig.Wrong(f"for `-` bash offers {sorted(completed(script, name, '-'))}")
+    for option in tool.options:
+        if option.words and not option.joined:
+            offered = {word.replace("\\ ", " ") for word in completed(script, name, option.name, "")}
+            if offered != set(option.words):
+                raise rig.Wrong(f"for `{option.name} ` bash offers {sorted(offered)}")
+
+
 def check(options, counts, scratch):
     if options.only:
         return
@@ -66,6 +84,7 @@ def check(options, counts, scratch):
     rig.must([sys.executable, rig.ROOT / "scripts" / "tool_pages.py", made], rig.environment())
     for name, tool in tool_pages.TOOLS.items():
         counts.attempt(f"options of {name}", table, name, tool, scratch)
+        counts.attempt(f"bash completion of {name}", in_bash, name, tool, made / "share/bash-completion/completions" / name)
         for path in (made / "share/man/man1" / f"{name}.1", made / "share/bash-completion/completions" / name, made / "share/fish/vendor_completions.d" / f"{name}.fish",
                      made / "share/zsh/site-functions/_zonda_netcdf_tools"):
             counts.attempt(f"{path.name} of {name}", mentioned, path, tool)
