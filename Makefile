@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench floors bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc clean help
+.PHONY: build demo test check par bench floors bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install fuzz aarch64 lint doc docs docs-test clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -156,6 +156,17 @@ aarch64: ## the Rust tests on aarch64, under emulation
 doc: ## the documentation of the crates in target/doc/zonda, without a warning; that of the command (same name) is only checked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --exclude zonda-python --exclude zonda-cli --no-deps --all-features --quiet
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package zonda-cli --no-deps --quiet --target-dir target/doc-cli
+
+docs: ## the site, in out/site: to be read by a browser, with or without a server
+	scripts/setup.sh --docs
+	NO_MKDOCS_2_WARNING=1 out/docs/bin/mkdocs build --strict
+
+docs-test: ## the site's examples, links, reference and pictures at two widths; manual pages and completions
+	scripts/setup.sh --test --par --docs
+	@$(MAKE) --no-print-directory build
+	[ -x out/python/bin/python ] || python/tests/run.sh python/tests/api/test_examples.py
+	tests/docs/run.py
+	tests/docs/screens.py
 
 lint: ## format, clippy, generated files
 	@scripts/lint.sh

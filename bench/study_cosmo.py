@@ -15,7 +15,7 @@ process writes, to however many files, goes at that rate. So with G groups the o
     law = max(compute + copies, bytes / (G x rate))
 
 Compute is what the same program takes without output, copies what puts cost the ranks with the most groups. Gathering overlaps nothing: compute + bytes / rate.
-Ranks of MPICH that wait for others keep their cores busy: more ranks than cores, or a busy machine, make gathering longer. See docs/output-modes.md.
+Ranks of MPICH that wait for others keep their cores busy: more ranks than cores, or a busy machine, make gathering longer. See docs/guides/output-modes.md.
 """
 
 import argparse
@@ -125,10 +125,11 @@ def table(study, heading):
 
 def plot(study):
     """Bars of what the time of each way is made of."""
-    names, languages = study.names(), list(study.programs)
+    languages = list(study.programs)
     wide, tall, left, bar = 460, 26, 190, 18
     most = max(row["total"] for row in study.rows)
-    height = 50 + len(languages) * (len(names) * tall + 40)
+    # Not all languages have all ways.
+    height = 50 + sum(len(study.names(language)) * tall + 40 for language in languages)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + wide + 70}" height="{height + 30}" font-family="sans-serif" font-size="12">',
            '<rect width="100%" height="100%" fill="white"/>',
            f'<text x="10" y="18" font-size="13">Six files, {study.megabytes:.0f} MB, {study.options.rate / 1e6:.0f} MB/s a process, {study.compute:.1f} s of computing: seconds</text>']

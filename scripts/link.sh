@@ -159,4 +159,5 @@ put "$scratch"/zonda*.1 share/man/man1
 put "$scratch/zonda" share/bash-completion/completions
 put "$scratch/_zonda" share/zsh/site-functions
 put "$scratch/zonda.fish" share/fish/vendor_completions.d
+scripts/tool_pages.py "$prefix"
 echo "filled $prefix ($(du -sh "$prefix/lib/libnetcdf.so.19" | cut -f1) libnetcdf.so.19)"

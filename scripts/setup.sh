@@ -2,15 +2,16 @@
 # Installs what is missing for working on Zonda, and says what it does; silent and quick when
 # nothing is missing. Debian and Ubuntu by apt; Python packages into out/venv.
 #
-#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz] [--par]
+#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz] [--par] [--docs]
 #
 # --build is always included: a C toolchain, make, Python, and Rust (which it does not install).
 # --demo adds what `make demo` runs, --test what the tests run, --python the Python libraries that are tested
-# with Zonda's and measured beside it, --fuzz what the fuzz targets need, --par the MPIs that parallel files are tested with.
+# with Zonda's and measured beside it, --fuzz what the fuzz targets need, --par the MPIs that parallel files are tested with,
+# --docs what makes the site, and a browser that looks at it where the distribution has one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-demo=0 test=0 python_peers=0 fuzz=0 par=0
+demo=0 test=0 python_peers=0 fuzz=0 par=0 docs=0
 for level; do
     case $level in
         --build) ;;
@@ -19,6 +20,7 @@ for level; do
         --python) python_peers=1 ;;
         --fuzz) fuzz=1 ;;
         --par) par=1 ;;
+        --docs) docs=1 ;;
         *)
             sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
             exit 2
@@ -69,6 +71,12 @@ if ((par)); then
     packages+=(gfortran libnetcdff-dev mpich libmpich-dev openmpi-bin libopenmpi-dev python3-mpi4py python3-numpy python3-venv)
     # PnetCDF and netCDF4-python are built from their sources.
     packages+=(dpkg-dev m4 autoconf automake libtool libhdf5-dev python3-dev pkg-config)
+fi
+
+if ((docs)); then
+    packages+=(git python3-venv)
+    # Ubuntu's package of this name is no program. Without a browser tests/docs/screens.py is skipped.
+    if [ -e /etc/debian_version ] && ! grep -q '^ID=ubuntu' /etc/os-release; then packages+=(chromium fonts-dejavu-core); fi
 fi
 
 # The packages of "$@" that are not installed.
@@ -189,6 +197,7 @@ into() {
 if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
 # OPeNDAP servers of others and xarray's engine for them; apart, since their versions of NumPy and xarray are their own business.
 if ((test)); then into out/venv-dap pydap xarray opendap-protocol xpublish xpublish-opendap; fi
+if ((docs)); then into out/docs mkdocs-material mkdocstrings-python; fi
 if ((par)); then
     # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
     into out/venv-mpich mpich mpi4py numpy

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 quick=(lint fast abi headers prefix rig counts)
 # The longest first, so that no long one is left alone at the end. `suites` uses what `python` installs.
-all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote dap cdl neighbours npy beside scripts model ends rig counts outside abi prefix salvage headers)
+all=(unit programs python crash edit lint suites ncdump corpus interop async tools cli c oracle conformance limits runtime growth par servers remote dap cdl neighbours npy beside scripts model ends rig docs counts outside abi prefix salvage headers)
 
 # The command of each stage.
 stage() {
@@ -44,6 +44,7 @@ stage() {
                 abi/check.py dist/lib/libnetcdf.so.19
             ;;
         headers) tests/c/header_parity.py ;;
+        docs) tests/docs/run.py ;;
         prefix) tests/c/dist.sh ;;
         rig) tests/rig/run.py ;;
         c) tests/c/run.sh ;;
@@ -122,7 +123,7 @@ needs() {
     case $1 in
         lint | unit | fast | par) echo build ;;
         python) echo build wheel ;;
-        suites) echo wheel ;;
+        suites | docs) echo wheel ;;
         async | conformance | scripts) echo reference ;;
     esac
 }

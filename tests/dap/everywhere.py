@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tools and Python with datasets of OPeNDAP; copies that break off and are completed; traces; and the examples of docs/opendap.md."""
+"""Tools and Python with datasets of OPeNDAP; copies that break off and are completed; traces; and the examples of docs/guides/opendap.md."""
 import json
 import os
 import signal
@@ -13,7 +13,7 @@ import wire2
 from dap_server import Server
 from rig import Wrong
 
-PAGE = rig.ROOT / "docs" / "opendap.md"
+PAGE = rig.ROOT / "docs" / "guides" / "opendap.md"
 # Requests that break off are made again for so long.
 HASTY = "HTTP.TIMEOUT=3\nHTTP.CONNECTTIMEOUT=2\n"
 N_VARS, N = 12, 40_000

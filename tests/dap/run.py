@@ -13,7 +13,7 @@ servers   pydap, xpublish-opendap, opendap-protocol: each type and selection equ
 xarray    xarray through Zonda's engine equals xarray's pydap engine
 programs  ncdump, nccopy, NCO, CDO, GDAL and netCDF4-python, with a URL as with the same data in a file
 ways      login, cookies, redirects, certificates, a proxy
-tools     zonda info, copy, dump, diff, check, view, trace; copies that break off and are completed; the examples of docs/opendap.md
+tools     zonda info, copy, dump, diff, check, view, trace; copies that break off and are completed; the examples of docs/guides/opendap.md
 hostile   servers that break their word: the code, fill in the caller's memory, bounded time and memory
 
 --reference runs the same on the distribution's library: what fails there is what it gets wrong, or what differs.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The programs of docs/parallel.md and docs/python.md: compiled as the guide says and run, and what they leave has the same text."""
+"""The programs of docs/guides/mpi.md and docs/guides/python.md: compiled as the guide says and run, and what they leave has the same text."""
 import re
 
 import datasets
@@ -11,7 +11,7 @@ RANKS, SECONDS = 3, 120
 
 def program(page, language, word):
     """The first program on a page in this language with this word in it."""
-    found = re.findall(r"^```%s\n(.*?)^```" % language, (rig.ROOT / "docs" / page).read_text(), re.M | re.S)
+    found = re.findall(r"^```%s\n(.*?)^```" % language, (rig.ROOT / "docs" / "guides" / page).read_text(), re.M | re.S)
     return next(text for text in found if word in text)
 
 
@@ -44,11 +44,11 @@ def compiled(mpi, scratch):
     folder = scratch / ("guide-" + mpi.name)
     folder.mkdir()
     env = launch.environment(mpi)
-    (folder / "model.c").write_text(program("parallel.md", "c", "nc_create_par"))
+    (folder / "model.c").write_text(program("mpi.md", "c", "nc_create_par"))
     rig.must([rig.tool(mpi.compiler), folder / "model.c", "-o", folder / "model-c", *configured("--cflags", "--libs")], env)
     first = left_by(mpi, folder, [folder / "model-c"], "c.nc")
     judge(first)
-    (folder / "model.f90").write_text(program("parallel.md", "fortran", "nf90_create_par"))
+    (folder / "model.f90").write_text(program("mpi.md", "fortran", "nf90_create_par"))
     # Debian's module lies with its library's headers.
     rig.must([rig.tool(mpi.fortran), folder / "model.f90", "-o", folder / "model-f", *configured("--fflags", "--flibs")], env)
     judge(left_by(mpi, folder, [folder / "model-f"], "f.nc"), first)
@@ -73,7 +73,7 @@ def interpreted(mpi, package, page, scratch):
     text = left_by(mpi, folder, [mpi.python, folder / "model.py"], "p.nc", PYTHONPATH=package)
     if ", 4002, 4002 ;" not in text:
         raise rig.Wrong("the values are others: %s" % text[-300:])
-    if page == "parallel.md":
+    if page == "mpi.md":
         judge(text)
 
 
@@ -82,5 +82,5 @@ def cases(mpi, options):
     if mpi.fortran:
         yield "guide, C and Fortran", compiled, mpi, options.scratch
     if mpi.python:
-        for page in ("parallel.md", "python.md"):
+        for page in ("mpi.md", "python.md"):
             yield "guide, Python in %s" % page, interpreted, mpi, datasets.package(options.scratch, mpi.python), page, options.scratch

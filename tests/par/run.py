@@ -23,7 +23,7 @@ first one with both of its ABIs (scripts/setup.sh --par installs all of them).
     answers     what calls answer, as Debian's parallel build answered (answers.py)
     columns     puts of columns, whose short runs ranks exchange (columns.py)
     tools       commands that a launcher starts several times (tools.py)
-    guide       the programs of docs/parallel.md and docs/python.md (guide.py)
+    guide       the programs of docs/guides/mpi.md and docs/guides/python.md (guide.py)
     kills       ranks that are killed, stopped, starved or that leave while they write a file, by Debian's MPICH and Open MPI (kills.py); with
                 --long, hundreds
     figures     how long steps take; shown, not judged

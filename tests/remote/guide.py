@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The examples of docs/remote.md: run as they stand, but for the names of hosts and the logins, which are those of the tests' servers."""
+"""The examples of docs/guides/remote.md: run as they stand, but for the names of hosts and the logins, which are those of the tests' servers."""
 import os
 import re
 import subprocess
@@ -8,7 +8,7 @@ import places
 import rig
 from rig import Wrong
 
-PAGE = rig.ROOT / "docs" / "remote.md"
+PAGE = rig.ROOT / "docs" / "guides" / "remote.md"
 CDL = """netcdf model { dimensions: time = UNLIMITED ; x = 400 ; variables: float temp(time, x) ; temp:units = "K" ; data: temp = %s ; }"""
 
 

@@ -15,7 +15,7 @@ local     programs with local files open no socket and no certificate
 put       finished files copied to S3: the bytes of a local copy; what fails leaves no object
 fork      a forked child has connections of its own; threads share the limit of them
 hostile   servers that break their word, through the C interface: an error, fill in the caller's memory, bounded time and memory
-guide     the examples of docs/remote.md
+guide     the examples of docs/guides/remote.md
 """
 import concurrent.futures
 import hashlib

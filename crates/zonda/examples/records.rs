@@ -2,7 +2,7 @@
 //!
 //!     cargo run --example records -- /tmp/records.nc
 //!
-//! `docs/rust-comparison.md` shows the same with other libraries.
+//! `docs/reference/rust-comparison.md` shows the same with other libraries.
 
 use std::env;
 use std::error::Error;

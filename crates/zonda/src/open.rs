@@ -95,7 +95,7 @@ pub struct OpenOptions {
     pub hints: Hints,
     /// As for creating: [`CreateOptions::independent_filters`].
     pub independent_filters: bool,
-    /// Settings for a file behind a URL, for this opening alone. See `docs/remote.md` for the keys.
+    /// Settings for a file behind a URL, for this opening alone. See `docs/guides/remote.md` for the keys.
     pub remote: RemoteSettings,
 }
 

@@ -7,7 +7,7 @@
         temperature = ds["temp"][0]
 
 Files may be used from several threads; reading and writing happen without Python's lock. What differs from
-the netCDF4 module is in docs/python.md. Times need the package cftime.
+the netCDF4 module is in docs/guides/python.md. Times need the package cftime.
 """
 
 from importlib.util import find_spec as _find_spec
