@@ -9,6 +9,7 @@ use crate::describe::var_ref;
 use crate::file::File;
 use crate::memory::ArrayBytes;
 use crate::objects::VlenStore;
+use crate::parts;
 use crate::types::{ElementForm, mem_type};
 
 /// A selection as arguments.
@@ -110,9 +111,29 @@ impl File {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
         let memory = ArrayBytes::of(values)?;
         let mem = self.memory_of(py, of, values, &slab)?;
-        let put =
-            self.call(py, |dataset| dataset.put(of, &slab.hyperslab(), mem, memory.read()))?;
-        Ok(put.out_of_range)
+        let bytes = memory.read();
+        let parts = self.call(py, |dataset| {
+            // Ranks put together: all make the same calls, whatever each of them puts.
+            let threads = if dataset.is_of_ranks() { usize::MAX } else { zonda_runtime::threads() };
+            let chunk = parts::chunk_shape(dataset, of);
+            Ok(parts::cut(&slab.hyperslab(), bytes.len(), chunk.as_deref(), threads))
+        })?;
+        let mut out_of_range = 0;
+        for (number, part) in parts.iter().enumerate() {
+            if number > 0 {
+                py.check_signals()?;
+            }
+            let here = Hyperslab {
+                start: &part.start,
+                count: &part.count,
+                stride: slab.stride.as_deref(),
+            };
+            let (from, to) = part.bytes;
+            let values = bytes.get(from..to).unwrap_or_default();
+            out_of_range +=
+                self.call(py, |dataset| dataset.put(of, &here, mem, values))?.out_of_range;
+        }
+        Ok(out_of_range)
     }
 
     /// Reads values of any type into an array of objects.

@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod object_storage;
 mod objects;
+mod parts;
 mod ranges;
 mod rules;
 mod tuning;
