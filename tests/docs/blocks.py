@@ -7,12 +7,13 @@ A comment of its own line before a fence, or before the first heading for all of
     <!-- docs-test: run by FILE: WHAT -->      another test takes it from the page; FILE names the page
     <!-- docs-test: part of FILE -->           these lines stand in FILE, which is compiled elsewhere
     <!-- docs-test: needs NAME... -->          programs that must be there; for Python's packages python:NAME
+    <!-- docs-test: in the source -->          of a page: its commands run in the folder of the source, and change nothing there
 """
 import re
 import textwrap
 from dataclasses import dataclass, field
 
-MARK = re.compile(r"\s*<!-- docs-test: (not run|run by|part of|needs):? (.*?) -->\s*$")
+MARK = re.compile(r"\s*<!-- docs-test: (not run|run by|part of|needs|in the source):? ?(.*?) -->\s*$")
 FENCE = re.compile(r"( *)(```+)\s*(\S*)(.*)$")
 TITLE = re.compile(r'title="([^"]+)"')
 # What is shown, and is neither a program nor a command.

@@ -11,7 +11,7 @@ Parts:
     site       `mkdocs build --strict`; then each link and anchor of what was built, and that nothing is loaded from elsewhere
 
 ZONDA_PYTHON_TESTS names a Python with the package, out/python by default (python/tests/run.sh makes one).
-`docs/dev` and documents outside of docs/ are for developers: what they name is checked by scripts/docs.py, and their examples do not run.
+`docs/dev` and documents outside of docs/ are for developers: what they name is checked by scripts/docs.py, and their examples do not run, but for pages that say `in the source`.
 --only takes names such as `start.md 2` (a page's second block).
 """
 import concurrent.futures
@@ -34,8 +34,12 @@ DOCS = rig.ROOT / "docs"
 
 
 def pages():
-    """What users read."""
-    return [path for path in sorted(DOCS.rglob("*.md")) if "dev" not in path.relative_to(DOCS).parts]
+    """What users read, and what developers are told to type."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if not of_developers(path) or "in the source" in blocks.read(path).marks]
+
+
+def of_developers(path):
+    return "dev" in path.relative_to(DOCS).parts
 
 
 def interpreter():
@@ -121,7 +125,7 @@ def run_page(path, options, counts, scratch, python, reasons):
             counts.fail(name, wrong)
     folder = scratch / name.removesuffix(".md").replace("/", "-")
     folder.mkdir()
-    live = session.Session(folder, environment(python, scratch / "home"), python)
+    live = session.Session(rig.ROOT if "in the source" in page.marks else folder, environment(python, scratch / "home"), python, folder / "session.env")
     broken = None
     for number, block in enumerate(page.blocks, 1):
         title = f"{name} {number} (line {block.line}, {block.language})"
@@ -154,7 +158,7 @@ def examples(options, counts, scratch):
     with concurrent.futures.ThreadPoolExecutor(3) as threads:
         list(threads.map(lambda path: run_page(path, options, counts, scratch, python, reasons), pages()))
     if not options.only:
-        others = [blocks.read(path) for path in sorted((DOCS / "dev").glob("*.md"))]
+        others = [blocks.read(path) for path in sorted(DOCS.rglob("*.md")) if of_developers(path) and path not in pages()]
         print(f"docs/dev: {sum(page.examples() for page in others)} examples of developers' pages do not run; scripts/docs.py looks up what they name")
         for (name, why), lines in sorted(reasons.items()):
             print(f"{name} line {', '.join(map(str, lines))}: {why}")

@@ -37,9 +37,10 @@ for line in sys.stdin:
 class Session:
     """One page's."""
 
-    def __init__(self, folder, env, python):
+    def __init__(self, folder, env, python, state):
         self.folder, self.env, self.interpreter, self.child = folder, env, python, None
-        self.state = folder.parent / (folder.name + ".env")
+        # The shell's variables and folder, between blocks.
+        self.state = state
         self.state.write_text(f"cd '{folder}'\n")
 
     def console(self, block):
