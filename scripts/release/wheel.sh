@@ -26,7 +26,9 @@ else
     export STRIP=$arch-linux-gnu-strip OBJCOPY=$arch-linux-gnu-objcopy ZONDA_RUNNER="qemu-$arch -L /usr/$arch-linux-gnu"
     arguments=(--target "$triple" --interpreter python3.10)
 fi
-cargo build --profile dist --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
+# By itself and as an archive alone: cargo optimises no library across crates that is also one for other crates.
+cargo rustc --profile dist --locked --package zonda-capi --lib --crate-type staticlib "${arguments[@]:0:2}"
+cargo build --profile dist --locked --package zonda-cli "${arguments[@]:0:2}"
 CC=$cc ZONDA_BUILT=$built scripts/link.sh "$work/prefix"
 
 rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl
