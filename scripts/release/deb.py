@@ -114,7 +114,7 @@ class Release:
     def divide(self):
         """Makes libzonda, libzonda-dev, zonda and their debug packages of the prefix."""
         whole, debug = self.scratch / "whole", self.scratch / "debug"
-        environment = {**os.environ, "DESTDIR": str(whole), "ZONDA_DIST": str(self.options.dist), "ZONDA_DEBUG": str(debug)}
+        environment = {**os.environ, "DESTDIR": str(whole), "ZONDA_DIST": str(self.options.dist), "ZONDA_DEBUG": str(debug), "ZONDA_STATIC": "yes"}
         run(ROOT / "scripts/install.sh", f"/{self.place}", env=environment, stdout=subprocess.DEVNULL)
         prefix = whole / self.place
         # dpkg keeps lists of its own.

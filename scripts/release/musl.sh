@@ -52,7 +52,7 @@ check "$work/hello"
 name=zonda-$ZONDA_VERSION-linux-$arch-musl-static
 rm -rf "$work/root"
 # What is for shared libraries is not in it.
-DESTDIR=$work/root ZONDA_DIST=$work/prefix scripts/install.sh "/$name"
+DESTDIR=$work/root ZONDA_DIST=$work/prefix ZONDA_STATIC=yes scripts/install.sh "/$name"
 tar -C "$work/root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -cJf "$ZONDA_RELEASE/$name.tar.xz" "$name"
 rm -rf "$work/root"
 [ "${ZONDA_MUSL-}" != static ] || { echo "skipped: the Python package for musl (ZONDA_MUSL=static)"; exit 0; }

@@ -46,6 +46,6 @@ PATH=$(dirname "$ZONDA_TOOLS"):$PATH "$ZONDA_TOOLS" -m auditwheel repair --plat 
 # A prefix for those without root and without a package for their system.
 name=zonda-$ZONDA_VERSION-linux-$arch-glibc$glibc
 rm -rf "${work:?}/$name"
-DESTDIR=$work/$name.root ZONDA_DIST=$work/prefix scripts/install.sh "/$name"
+DESTDIR=$work/$name.root ZONDA_DIST=$work/prefix ZONDA_STATIC=yes scripts/install.sh "/$name"
 tar -C "$work/$name.root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -cJf "$ZONDA_RELEASE/$name.tar.xz" "$name"
 rm -rf "$work/$name.root"

@@ -382,10 +382,17 @@ def prefix(counts, options):
             subprocess.run((ROOT / "scripts/install.sh", place), check=True, stdout=subprocess.DEVNULL)
             whole = total(place) / 1e6
             note("make install", time.monotonic() - start, None, whole)
-            for name in ("lib/libnetcdf.so.19", "lib/libzonda-preload.so", "lib/libnetcdf.a", "bin/zonda"):
+            for name in ("lib/libnetcdf.so.19", "lib/libzonda-preload.so", "bin/zonda"):
                 note(f"  {name}", None, None, (place / name).stat().st_size / 1e6)
             within("libnetcdf.so.19", (place / "lib/libnetcdf.so.19").stat().st_size / 1e6)
             within("installed by make install", whole)
+
+        def static():
+            said = rig.run((place / "bin/nc-config", "--libs", "--static"))
+            expect("nc-config without the static library", (said.returncode != 0, "ZONDA_STATIC=yes" in said.stderr), (True, True))
+            rig.must((ROOT / "scripts/install.sh", place), env=rig.environment(ZONDA_STATIC="yes"))
+            note("  lib/libnetcdf.a, with ZONDA_STATIC=yes", None, None, (place / "lib/libnetcdf.a").stat().st_size / 1e6)
+            contains("nc-config with it", rig.run((place / "bin/nc-config", "--libs", "--static")).stdout, "lib/libnetcdf.a")
 
         def again():
             # A file of an older version goes, others stay.
@@ -409,7 +416,7 @@ def prefix(counts, options):
             expect("exit status for a list that leads elsewhere", done.returncode, 1)
             expect("files", ((scratch / "precious").exists(), (place / "lib/libnetcdf.so.19").exists()), (True, True))
 
-        for step in (install, again, away, nothing_else):
+        for step in (install, static, again, away, nothing_else):
             counts.attempt(f"prefix: {step.__name__}", step)
 
 
