@@ -4,6 +4,7 @@
 #   scripts/install.sh PREFIX      DESTDIR is put in front of it, for packagers
 #
 # ZONDA_DIST     another filled prefix than dist/
+# ZONDA_STATIC=yes also the static library, which few want and which is larger than all else but the tools
 # ZONDA_STRIP=no keeps symbols and lines for debuggers in the files (half a gigabyte)
 # ZONDA_DEBUG    a folder that gets them as files of their own, where debuggers find them: FOLDER/.build-id/ab/cdef.debug
 #
@@ -78,6 +79,7 @@ if [ ! -d "$target" ]; then
     echo "folder ." >>"$now"
 fi
 while IFS= read -r -d '' path; do
+    [ "$path" != lib/libnetcdf.a ] || [ "${ZONDA_STATIC-}" = yes ] || continue
     folder "$(dirname "$path")"
     echo "file $path" >>"$now"
     # Under another name first, so that a running program keeps the library it has mapped.

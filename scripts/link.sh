@@ -117,7 +117,7 @@ fi
 put scripts/dist/netcdf.pc lib/pkgconfig
 if [ ! "$shared" ]; then
     # By the static library of libgcc; and no path to search when programs start.
-    sed -i -e "s/-lgcc_s/-lgcc_eh/" -e "s/ -Wl,-rpath,[^ ]*//" "$prefix/lib/pkgconfig/netcdf.pc"
+    sed -i -e "s/-lgcc_s/-lgcc_eh/" -e "s/ -Wl,--p[^ ]*//g" "$prefix/lib/pkgconfig/netcdf.pc"
 fi
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Debian packages of what is in dist/ and of a wheel.
 
-    deb.py FOLDER [--dist DIST] [--wheel FILE] [--version VERSION] [--architecture ARCH]
+    deb.py FOLDER [--dist DIST] [--wheel FILE] [--architecture ARCH]
 
     libzonda         libnetcdf.so.19 with its other names and its parallel stubs, and what goes in front of a program's own one
     libzonda-dev     headers, those that say parallel, the static library, pkg-config, CMake, nc-config
@@ -114,7 +114,7 @@ class Release:
     def divide(self):
         """Makes libzonda, libzonda-dev, zonda and their debug packages of the prefix."""
         whole, debug = self.scratch / "whole", self.scratch / "debug"
-        environment = {**os.environ, "DESTDIR": str(whole), "ZONDA_DIST": str(self.options.dist), "ZONDA_DEBUG": str(debug)}
+        environment = {**os.environ, "DESTDIR": str(whole), "ZONDA_DIST": str(self.options.dist), "ZONDA_DEBUG": str(debug), "ZONDA_STATIC": "yes"}
         run(ROOT / "scripts/install.sh", f"/{self.place}", env=environment, stdout=subprocess.DEVNULL)
         prefix = whole / self.place
         # dpkg keeps lists of its own.
@@ -264,8 +264,9 @@ class Release:
                 compressed(self.documents / "zonda.cdx.json", shared / "zonda.cdx.json.gz")
             self.control(package)
             file = self.options.folder / f"{package.name}_{self.options.version}_{self.options.architecture}.deb"
-            # Its own compressor is quick enough on two cores, and all that read .deb files know it.
-            run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", package.root, file, env=environment, stdout=subprocess.DEVNULL)
+            # What debuggers read is compressed already; all that read .deb files know xz.
+            how = "-Znone" if package.name.endswith("-dbgsym") else "-Zxz"
+            run("dpkg-deb", "--root-owner-group", how, "--build", package.root, file, env=environment, stdout=subprocess.DEVNULL)
             print(f"{file.stat().st_size / 1e6:8.2f} MB  {file}")
 
     def copyright(self):
@@ -313,10 +314,9 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dist", type=Path, default=ROOT / "dist")
     parser.add_argument("--wheel", type=Path, help="the package for Python; without it there is no python3-zonda")
-    parser.add_argument("--version", help="another one than the workspace's, for tests of upgrades")
     parser.add_argument("--architecture", choices=TRIPLETS, default="arm64" if os.uname().machine == "aarch64" else "amd64")
     options = parser.parse_args()
-    options.version = options.version or workspace("version")
+    options.version = workspace("version")
     options.dist = options.dist.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:

@@ -37,7 +37,9 @@ check() {
 }
 
 # ---- Without shared libraries ----------------------------------------------------------------
-CARGO_TARGET_DIR=$work/static cargo build --profile dist --locked --target "$triple" --package zonda-capi --package zonda-cli
+export CARGO_TARGET_DIR=$work/static
+cargo rustc --profile dist --locked --target "$triple" --package zonda-capi --lib --crate-type staticlib
+cargo build --profile dist --locked --target "$triple" --package zonda-cli
 CC=musl-gcc ZONDA_LINK=static ZONDA_BUILT=$work/static/$triple/dist scripts/link.sh "$work/prefix"
 check "$work/prefix/bin/zonda"
 # A program in C, and both beside each other.
@@ -50,7 +52,7 @@ check "$work/hello"
 name=zonda-$ZONDA_VERSION-linux-$arch-musl-static
 rm -rf "$work/root"
 # What is for shared libraries is not in it.
-DESTDIR=$work/root ZONDA_DIST=$work/prefix scripts/install.sh "/$name"
+DESTDIR=$work/root ZONDA_DIST=$work/prefix ZONDA_STATIC=yes scripts/install.sh "/$name"
 tar -C "$work/root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -cJf "$ZONDA_RELEASE/$name.tar.xz" "$name"
 rm -rf "$work/root"
 [ "${ZONDA_MUSL-}" != static ] || { echo "skipped: the Python package for musl (ZONDA_MUSL=static)"; exit 0; }
@@ -62,7 +64,8 @@ printf 'INPUT ( %s )\n' "$libgcc" >"$work/bin/libgcc_s.so"
 printf '#!/bin/sh\nexec musl-gcc -L"%s" "$@"\n' "$work/bin" >"$work/bin/cc"
 chmod 755 "$work/bin/cc"
 export "CARGO_TARGET_${upper}_LINKER=$work/bin/cc" "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=-crt-static" CARGO_TARGET_DIR=$work/shared
-cargo build --profile dist --locked --target "$triple" --package zonda-capi --package zonda-cli
+cargo rustc --profile dist --locked --target "$triple" --package zonda-capi --lib --crate-type staticlib
+cargo build --profile dist --locked --target "$triple" --package zonda-cli
 CC=$work/bin/cc ZONDA_BUILT=$work/shared/$triple/dist scripts/link.sh "$work/prefix-shared"
 check "$work"/prefix-shared/lib/*.so.19 "$work/prefix-shared/lib/libzonda-preload.so" "$work/prefix-shared/bin/zonda"
 # musl's loader is here: a program runs on the shared library, too.

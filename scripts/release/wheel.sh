@@ -26,7 +26,9 @@ else
     export STRIP=$arch-linux-gnu-strip OBJCOPY=$arch-linux-gnu-objcopy ZONDA_RUNNER="qemu-$arch -L /usr/$arch-linux-gnu"
     arguments=(--target "$triple" --interpreter python3.10)
 fi
-cargo build --profile dist --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
+# By itself and as an archive alone: cargo optimises no library across crates that is also one for other crates.
+cargo rustc --profile dist --locked --package zonda-capi --lib --crate-type staticlib "${arguments[@]:0:2}"
+cargo build --profile dist --locked --package zonda-cli "${arguments[@]:0:2}"
 CC=$cc ZONDA_BUILT=$built scripts/link.sh "$work/prefix"
 
 rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl
@@ -44,6 +46,6 @@ PATH=$(dirname "$ZONDA_TOOLS"):$PATH "$ZONDA_TOOLS" -m auditwheel repair --plat 
 # A prefix for those without root and without a package for their system.
 name=zonda-$ZONDA_VERSION-linux-$arch-glibc$glibc
 rm -rf "${work:?}/$name"
-DESTDIR=$work/$name.root ZONDA_DIST=$work/prefix scripts/install.sh "/$name"
+DESTDIR=$work/$name.root ZONDA_DIST=$work/prefix ZONDA_STATIC=yes scripts/install.sh "/$name"
 tar -C "$work/$name.root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -cJf "$ZONDA_RELEASE/$name.tar.xz" "$name"
 rm -rf "$work/$name.root"
