@@ -20,7 +20,7 @@ extern "C" {
  * ZONDA_EXPLAIN=1 in the environment each call that fails prints this line on standard error. */
 extern const char *nc_zonda_last_error(void);
 
-/* Version of Zonda, such as "0.1.0". Static. (nc_inq_libvers() gives the interface's.) */
+/* Version of Zonda, such as "0.2.0". Static. (nc_inq_libvers() gives the interface's.) */
 extern const char *nc_zonda_version(void);
 
 /* The layer stack a file is read and written through, from the application down, as a spec that

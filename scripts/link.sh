@@ -4,7 +4,8 @@
 #
 #   scripts/link.sh [PREFIX]      PREFIX is dist/ by default
 #
-# Wants `cargo build --release` done before; CARGO_TARGET_DIR says where to look, as for cargo.
+# Wants `cargo build --release` done before; CARGO_TARGET_DIR says where to look, as for cargo. ZONDA_BUILT names the folder itself, for
+# another profile or target: target/fast, target/aarch64-unknown-linux-gnu/release. ZONDA_LINK=static makes no shared library.
 #
 # The libraries are linked here and not by cargo (crate type cdylib), because a cdylib exports
 # neither the C functions of shim.c nor anything under a version script of ours.
@@ -12,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 prefix=${1:-dist}
-built=${CARGO_TARGET_DIR:-target}/release
+built=${ZONDA_BUILT:-${CARGO_TARGET_DIR:-target}/release}
 archive=$built/libzonda_capi.a
 cc=${CC:-gcc}
 
@@ -54,34 +55,40 @@ link() {
         -lgcc_s -lpthread -ldl -lm -lc
 }
 
-# What filter plugins take from HDF5, for processes that have none. libm, because plugins count on it.
-"$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-h5shim.so \
-    -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-h5shim.so" \
-    crates/zonda-plugin/shim/h5shim.c -Wl,--no-as-needed -lm -ldl
+shared=1
+[ "${ZONDA_LINK-}" != static ] || shared=
 
-"$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-hdf5-version.so \
-    -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-hdf5-version.so" \
-    crates/zonda-capi/csrc/hdf5_version.c -ldl
+if [ "$shared" ]; then
+    # What filter plugins take from HDF5, for processes that have none. libm, because plugins count on it.
+    "$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-h5shim.so \
+        -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-h5shim.so" \
+        crates/zonda-plugin/shim/h5shim.c -Wl,--no-as-needed -lm -ldl
 
-# auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
-link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
-    -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
-# What Debian's parallel builds are called, for programs that are linked with one of these: nothing but the
-# names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
-for flavour in mpi pnetcdf; do
-    "$cc" -shared -nostdlib -o "$scratch/libnetcdf_$flavour.so.19" -Wl,-soname,"libnetcdf_$flavour.so.19" \
-        -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now \
-        -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
-done
-# Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
-link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
+    "$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-hdf5-version.so \
+        -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-hdf5-version.so" \
+        crates/zonda-capi/csrc/hdf5_version.c -ldl
+
+    # auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
+    link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
+        -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
+    # What Debian's parallel builds are called, for programs that are linked with one of these: nothing but the
+    # names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
+    for flavour in mpi pnetcdf; do
+        "$cc" -shared -nostdlib -o "$scratch/libnetcdf_$flavour.so.19" -Wl,-soname,"libnetcdf_$flavour.so.19" \
+            -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now \
+            -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
+    done
+    # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
+    link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
+fi
 
 # The static library is one object that shows nothing but the symbols of the ABI, so that a program
-# may hold it beside another Rust library. The bitcode of Rust's std goes out: tools with an LLVM
+# may hold it beside another Rust library, without what these do not reach. The bitcode of Rust's std goes out: tools with an LLVM
 # plugin of another version choke on it.
 grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
-"$cc" -r -nostdlib -o "$scratch/whole.o" "$scratch/shim.o" \
-    -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
+sed 's/^/-u /' "$scratch/global" >"$scratch/reached"
+"$cc" -r -nostdlib -o "$scratch/whole.o" -Wl,-T,scripts/static.ld -Wl,--gc-sections -Wl,@"$scratch/reached" \
+    -Wl,--force-group-allocation "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
 "$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
     --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
 ar rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
@@ -96,15 +103,22 @@ put() {
     done
 }
 
-put "$scratch"/libnetcdf.so.19 "$scratch"/libnetcdf_mpi.so.19 "$scratch"/libnetcdf_pnetcdf.so.19 "$scratch"/libzonda-preload.so \
-    "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so "$scratch"/libnetcdf.a lib
-# One file under all names, so that a process that loads two of them has one engine.
-ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
-ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"
-# What is linked anew takes the library itself, since the stubs have no symbols.
-ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_mpi.so"
-ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_pnetcdf.so"
+put "$scratch"/libnetcdf.a lib
+if [ "$shared" ]; then
+    put "$scratch"/libnetcdf.so.19 "$scratch"/libnetcdf_mpi.so.19 "$scratch"/libnetcdf_pnetcdf.so.19 "$scratch"/libzonda-preload.so \
+        "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so lib
+    # One file under all names, so that a process that loads two of them has one engine.
+    ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
+    ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"
+    # What is linked anew takes the library itself, since the stubs have no symbols.
+    ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_mpi.so"
+    ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf_pnetcdf.so"
+fi
 put scripts/dist/netcdf.pc lib/pkgconfig
+if [ ! "$shared" ]; then
+    # By the static library of libgcc; and no path to search when programs start.
+    sed -i -e "s/-lgcc_s/-lgcc_eh/" -e "s/ -Wl,--p[^ ]*//g" "$prefix/lib/pkgconfig/netcdf.pc"
+fi
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
 put include/*.h include/*.f90 include
@@ -148,16 +162,30 @@ for tool in ncdump ncgen ncgen3 nccopy; do
 done
 
 # Manual pages and completions come from the command's own description.
-"$built/zonda" man >"$scratch/zonda.1"
+# ZONDA_RUNNER runs it where it is for another machine.
+read -ra runner <<<"${ZONDA_RUNNER-}"
+zonda() { "${runner[@]}" "$built/zonda" "$@"; }
+zonda man >"$scratch/zonda.1"
 for command in run info dump copy check diff recover view tune trace top iod completions man; do
-    "$built/zonda" man "$command" >"$scratch/zonda-$command.1"
+    zonda man "$command" >"$scratch/zonda-$command.1"
 done
 put "$scratch"/zonda*.1 share/man/man1
-"$built/zonda" completions bash >"$scratch/zonda"
-"$built/zonda" completions zsh >"$scratch/_zonda"
-"$built/zonda" completions fish >"$scratch/zonda.fish"
+zonda completions bash >"$scratch/zonda"
+zonda completions zsh >"$scratch/_zonda"
+zonda completions fish >"$scratch/zonda.fish"
 put "$scratch/zonda" share/bash-completion/completions
 put "$scratch/_zonda" share/zsh/site-functions
 put "$scratch/zonda.fish" share/fish/vendor_completions.d
 scripts/tool_pages.py "$prefix"
+
+if [ ! "$shared" ]; then
+    # MPI is found in a program that runs, and CMake's files are about the shared library.
+    rm -rf "$prefix/lib/netcdf" "$prefix/lib/cmake" "$prefix"/lib/pkgconfig/netcdf-*.pc "$prefix/bin/nc-config.mpi"
+fi
+
+# Licences of others and the bill of materials; and what this is, for those who take it over (python/packaging/backend.py).
+python3 scripts/release/notices.py "$scratch/doc"
+put "$scratch"/doc/* share/doc/zonda
+printf 'version %s\nprofile %s\n' "$(python3 scripts/release/version.py)" "$(basename "$built")" >"$scratch/build.txt"
+put "$scratch/build.txt" share/zonda
 echo "filled $prefix ($(du -sh "$prefix/lib/libnetcdf.so.19" | cut -f1) libnetcdf.so.19)"

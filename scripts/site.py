@@ -29,7 +29,7 @@ def tracked(*patterns):
 def on_files(files, config):
     """Documents outside of docs/ are pages, too."""
     for name in tracked("*.md"):
-        if not name.startswith("docs/") and (ROOT / name).exists():
+        if not name.startswith("docs/") and (ROOT / name).is_file() and not (ROOT / name).is_symlink():
             files.append(File.generated(config, f"{OUTSIDE}/{name}", content=(ROOT / name).read_text()))
     return files
 

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![doc = include_str!("../../../docs/status/classic.md")]
+#![doc = include_str!("../status.txt")]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -95,7 +95,7 @@ text = open("out.html").read()
 page = Page()
 page.feed(text)
 assert not page.open_tags and "script" not in page.kinds and {"svg", "table"} <= page.kinds, page.kinds
-for title in ["Time per stage", "Where in the file, over time", "Throughput", "Sizes that the format"]:
+for title in ["Time per stage", "Rest of calls: ", "Where in the file, over time", "Throughput", "Sizes that the format"]:
     assert title in text, title
 assert ("Write-behind: bytes accepted" in text) == (kind == "async")
 

@@ -29,7 +29,7 @@ fn how() -> Nc4CreateOptions {
         classic: false,
         attribute_order: true,
         attach_scales: true,
-        properties: b"version=2,zonda=0.1.0,netcdf=4.9.0".to_vec(),
+        properties: b"version=2,zonda=0.2.0,netcdf=4.9.0".to_vec(),
     }
 }
 

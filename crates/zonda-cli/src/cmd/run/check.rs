@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn answers_are_understood() {
-        let ours = understood("h\nv4.9.0 of Zonda 0.1.0 $\n").unwrap();
+        let ours = understood("h\nv4.9.0 of Zonda 0.2.0 $\n").unwrap();
         assert_eq!(ours.len(), 2);
         assert!(ours[0].contains("calls libnetcdf 4.9.0 of Zonda") && ours[1].contains("libhdf5"));
-        assert_eq!(understood("v4.9.0 of Zonda 0.1.0 $").unwrap().len(), 1);
+        assert_eq!(understood("v4.9.0 of Zonda 0.2.0 $").unwrap().len(), 1);
         for (answer, why) in [
             ("v4.9.3 of Jul 2026", "not Zonda"),
             ("n\n", "no netCDF4 package, and"),

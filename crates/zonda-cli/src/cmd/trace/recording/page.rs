@@ -20,6 +20,9 @@ const MOST_PROCESSES: usize = 50;
 /// The most rows of a table.
 const MOST_ROWS: usize = 30;
 const WIDTH: u32 = 1100;
+/// What the last of the stages is.
+const ABOUT_REST: &str = "Rest of calls: what no other stage is. Variables are looked up, arguments checked, values copied into pages, \
+                          files opened and created; and a thread may have waited for a processor.";
 
 /// Charts are drawn for white paper: in the dark their few neutral colours change places, and the
 /// colours of data stay.
@@ -183,6 +186,9 @@ fn push_process(page: &mut String, process: &ProcessSummary, speed: f64) -> zond
     page.push_str("</div>\n");
 
     push_chart(page, stages(process))?;
+    if called > 0 {
+        let _ = writeln!(page, "<p>{ABOUT_REST}</p>");
+    }
     let title = "Where in the file, over time".to_owned();
     let options = OffsetOptions { title, width: WIDTH, ..OffsetOptions::default() };
     push_chart(page, offsets(&[panel(process)], &options))?;

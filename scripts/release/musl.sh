@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A part of scripts/release.sh: what needs no glibc. A command and a library without any shared library, and the Python package for
+# distributions that have musl.
+#
+# ZONDA_MUSL=static leaves out the Python package, which takes a second build: code for shared libraries of musl is compiled otherwise.
+set -euo pipefail
+
+skip() {
+    echo "skipped: $*"
+    exit 0
+}
+arch=$(uname -m)
+triple=$arch-unknown-linux-musl
+command -v musl-gcc >/dev/null || skip "no musl-gcc here (Debian: musl-tools)"
+if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$triple" ]; then
+    rustup target add "$triple" >/dev/null 2>&1 || skip "Rust's library for $triple is not here and cannot be had (rustup target add $triple)"
+fi
+work=$ZONDA_WORK/musl
+mkdir -p "$work/bin"
+upper=$(tr 'a-z-' 'A-Z_' <<<"$triple")
+export "CC_${triple//-/_}=musl-gcc"
+
+# check FILE...: names of no glibc, no library but musl's.
+check() {
+    local file needed
+    for file; do
+        if readelf --version-info --wide "$file" | grep -q GLIBC_; then
+            echo "musl.sh: $file asks for names of glibc" >&2
+            return 1
+        fi
+        needed=$(readelf --dynamic --wide "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.so$' -e '^libnetcdf\.so\.19$' || true)
+        if [ -n "$needed" ]; then
+            echo "musl.sh: $file needs $needed" >&2
+            return 1
+        fi
+    done
+}
+
+# ---- Without shared libraries ----------------------------------------------------------------
+export CARGO_TARGET_DIR=$work/static
+cargo rustc --profile dist --locked --target "$triple" --package zonda-capi --lib --crate-type staticlib
+cargo build --profile dist --locked --target "$triple" --package zonda-cli
+CC=musl-gcc ZONDA_LINK=static ZONDA_BUILT=$work/static/$triple/dist scripts/link.sh "$work/prefix"
+check "$work/prefix/bin/zonda"
+# A program in C, and both beside each other.
+musl-gcc -static tests/release/hello.c -I "$work/prefix/include" "$work/prefix/lib/libnetcdf.a" -lgcc_eh -lm -o "$work/hello"
+check "$work/hello"
+"$work/prefix/bin/ncgen" -4 -o "$work/small.nc" tests/release/small.cdl
+"$work/hello" "$work/small.nc"
+"$work/prefix/bin/ncdump" "$work/small.nc" | grep -q '9, 10, 11, 12 ;'
+
+name=zonda-$ZONDA_VERSION-linux-$arch-musl-static
+rm -rf "$work/root"
+# What is for shared libraries is not in it.
+DESTDIR=$work/root ZONDA_DIST=$work/prefix ZONDA_STATIC=yes scripts/install.sh "/$name"
+tar -C "$work/root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -cJf "$ZONDA_RELEASE/$name.tar.xz" "$name"
+rm -rf "$work/root"
+[ "${ZONDA_MUSL-}" != static ] || { echo "skipped: the Python package for musl (ZONDA_MUSL=static)"; exit 0; }
+
+# ---- With them -------------------------------------------------------------------------------
+# What unwinds panics is taken in: libgcc_s of this machine is one for glibc, and wheels cannot count on another.
+libgcc=$(gcc -print-file-name=libgcc_eh.a)
+printf 'INPUT ( %s )\n' "$libgcc" >"$work/bin/libgcc_s.so"
+printf '#!/bin/sh\nexec musl-gcc -L"%s" "$@"\n' "$work/bin" >"$work/bin/cc"
+chmod 755 "$work/bin/cc"
+export "CARGO_TARGET_${upper}_LINKER=$work/bin/cc" "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=-crt-static" CARGO_TARGET_DIR=$work/shared
+cargo rustc --profile dist --locked --target "$triple" --package zonda-capi --lib --crate-type staticlib
+cargo build --profile dist --locked --target "$triple" --package zonda-cli
+CC=$work/bin/cc ZONDA_BUILT=$work/shared/$triple/dist scripts/link.sh "$work/prefix-shared"
+check "$work"/prefix-shared/lib/*.so.19 "$work/prefix-shared/lib/libzonda-preload.so" "$work/prefix-shared/bin/zonda"
+# musl's loader is here: a program runs on the shared library, too.
+"$work/bin/cc" tests/release/hello.c -I "$work/prefix-shared/include" -L "$work/prefix-shared/lib" -lnetcdf -Wl,-rpath,"$work/prefix-shared/lib" -o "$work/hello-shared"
+"$work/hello-shared" "$work/small.nc"
+
+rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-musllinux*.whl
+mkdir -p "$work/wheels"
+PATH=$(dirname "$ZONDA_TOOLS"):$PATH ZONDA_DIST=$work/prefix-shared PYTHONPATH=python/packaging "$ZONDA_TOOLS" - "$work/wheels" \
+    --target "$triple" --interpreter python3.10 --compatibility musllinux_1_2 <<'PYTHON'
+import sys
+
+import backend
+
+print(backend.build_wheel(sys.argv[1], {"maturin.build-args": sys.argv[2:]}))
+PYTHON
+mkdir -p "$work/unpacked"
+"$ZONDA_TOOLS" -m zipfile -e "$work"/wheels/*.whl "$work/unpacked"
+find "$work/unpacked" -name '*.so*' -print0 | while IFS= read -r -d '' file; do check "$file"; done
+rm -rf "$work/unpacked"
+mv "$work"/wheels/*.whl "$ZONDA_RELEASE/"

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Writes down what others wrote of the files that are released: their licences, and a bill of materials.
+
+    notices.py FOLDER [--target TRIPLE] [--package CRATE ...]
+
+FOLDER gets THIRD-PARTY-NOTICES.txt, zonda.cdx.json (CycloneDX 1.5), LICENSE-MIT and LICENSE-APACHE. What is listed are the
+crates that cargo links into zonda-capi, zonda-cli and zonda-python, without those that only run while something is built, and Rust's
+own library. The texts are those that the crates bring along; a crate without one, or under a licence that is not known here, is an
+error, and nothing is written.
+"""
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("zonda-capi", "zonda-cli", "zonda-python")
+# Licences that may be in what we give away. An expression needs one of these in each of its alternatives that counts.
+KNOWN = {
+    "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
+    "Unicode-3.0", "Unlicense", "Zlib", "bzip2-1.0.6",
+}  # fmt: skip
+TEXT = re.compile(r"(?i)^(licen[cs]e|copying|notice|unlicense|copyright)")
+RULE = "=" * 78
+
+
+def cargo(*arguments):
+    return subprocess.run(("cargo", *arguments), cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def linked(target, packages):
+    """Name and version of each crate that is linked into the packages, our own included."""
+    chosen = [word for package in packages for word in ("-p", package)]
+    text = cargo("tree", "--locked", "--target", target, *chosen, "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}")
+    found = set()
+    for line in text.splitlines():
+        if match := re.match(r"(\S+) v(\S+)", line):
+            found.add(match.groups())
+    return found
+
+
+def acceptable(expression):
+    """Whether all that counts of an SPDX expression is known: one of each `OR`, all of each `AND`."""
+    words = re.findall(r"\(|\)|[^\s()]+", expression.replace("/", " OR "))
+
+    def any_of():
+        answer = all_of()
+        while words and words[0] == "OR":
+            words.pop(0)
+            answer = all_of() or answer
+        return answer
+
+    def all_of():
+        answer = one()
+        while words and words[0] == "AND":
+            words.pop(0)
+            answer = one() and answer
+        return answer
+
+    def one():
+        word = words.pop(0)
+        if word == "(":
+            answer = any_of()
+            words.pop(0)
+            return answer
+        if words and words[0] == "WITH":
+            word = " ".join((word, words.pop(0), words.pop(0)))
+        return word in KNOWN
+
+    return any_of()
+
+
+def texts(package):
+    """The files of licences of a crate, and of the C library it may have in a folder."""
+    folder = Path(package["manifest_path"]).parent
+    top = [path for path in folder.iterdir() if path.is_file() and TEXT.match(path.name)]
+    if any("MIT" in path.name.upper() for path in top) and re.search(r"\bMIT\b", package["license"] or "") and " AND " not in package["license"]:
+        # Others are offered beside it, and this one is short.
+        top = [path for path in top if "MIT" in path.name.upper() or re.match(r"(?i)notice|copyright", path.name)]
+    below = []
+    if package["links"] or package["name"].endswith("-sys"):
+        below = [path for path in folder.glob("*/*") if path.is_file() and TEXT.match(path.name)]
+    return sorted(top) + sorted(below)
+
+
+def notices(packages, rust):
+    """The text of THIRD-PARTY-NOTICES.txt."""
+    groups, lines = {}, []
+    for package in packages:
+        label = f"{package['name']} {package['version']}"
+        if not package["license"] or not acceptable(package["license"]):
+            raise SystemExit(f"notices.py: {label} is under {package['license']}, which is not among the licences known here")
+        found = texts(package)
+        if not found:
+            raise SystemExit(f"notices.py: {label} brings no text of its licence ({package['license']})")
+        lines.append(f"{label:32} {package['license']:44} {package['repository'] or ''}".rstrip())
+        for path in found:
+            text = path.read_text(errors="replace").strip()
+            groups.setdefault(" ".join(text.split()), (text, []))[1].append(label)
+    # What our own crates have of others, such as a font, has its licence beside it.
+    for path in sorted(ROOT.glob("crates/*/*/LICENSE*")):
+        groups[str(path)] = (path.read_text().strip(), [f"{path.parent.name} in {path.parts[-3]}"])
+    own = [f"{RULE}\n{', '.join(dict.fromkeys(users))}\n{RULE}\n\n{text}\n" for text, users in groups.values()]
+    return (
+        "Zonda is under the MIT licence or the Apache License 2.0 (LICENSE-MIT, LICENSE-APACHE), as you choose.\n"
+        "Its libraries and programs contain the work of others, which is listed here with the texts of its licences.\n\n"
+        f"Rust's standard library {rust}, by the Rust project's developers, is under MIT OR Apache-2.0\n"
+        "(https://www.rust-lang.org/policies/licenses).\n\n" + "\n".join(lines) + "\n\n" + "\n".join(own)
+    )
+
+
+def checksums():
+    """What the lock file says of each crate's archive."""
+    text = (ROOT / "Cargo.lock").read_text()
+    blocks = re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"\nsource = "[^"]+"\nchecksum = "([0-9a-f]+)"', text)
+    return {(name, version): digest for name, version, digest in blocks}
+
+
+def expression(package):
+    return (package["license"] or "").replace("/", " OR ")
+
+
+def bill(own, others, edges, rust, version):
+    """The bill of materials, which depends on nothing but its contents."""
+    digests = checksums()
+
+    def reference(package):
+        return f"pkg:cargo/{package['name']}@{package['version']}"
+
+    def component(package, kind):
+        made = {
+            "type": kind, "bom-ref": reference(package), "name": package["name"], "version": package["version"],
+            "purl": reference(package), "licenses": [{"expression": expression(package)}],
+        }  # fmt: skip
+        if package["description"]:
+            made["description"] = package["description"].strip()
+        if digest := digests.get((package["name"], package["version"])):
+            made["hashes"] = [{"alg": "SHA-256", "content": digest}]
+        if package["repository"]:
+            made["externalReferences"] = [{"type": "vcs", "url": package["repository"]}]
+        return made
+
+    std = f"pkg:generic/rust-std@{rust}"
+    top = f"pkg:generic/zonda@{version}"
+    wanted = {package["id"]: package for package in (*own, *others)}
+    dependencies = [{"ref": top, "dependsOn": sorted(reference(package) for package in own if package["name"] in PACKAGES)}]
+    for name, package in sorted(wanted.items(), key=lambda item: reference(item[1])):
+        below = {reference(wanted[other]) for other in edges[name] if other in wanted and other != name}
+        dependencies.append({"ref": reference(package), "dependsOn": sorted(below | {std})})
+    document = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "library", "bom-ref": top, "name": "zonda", "version": version, "purl": top,
+                "licenses": [{"expression": "MIT OR Apache-2.0"}],
+            }
+        },
+        "components": [component(package, "library") for package in (*own, *others)] + [
+            {"type": "library", "bom-ref": std, "name": "rust-std", "version": rust, "purl": std, "licenses": [{"expression": "MIT OR Apache-2.0"}]}
+        ],
+        "dependencies": dependencies,
+    }  # fmt: skip
+    digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()
+    document["serialNumber"] = f"urn:uuid:{uuid.UUID(bytes=digest[:16], version=4)}"
+    return document
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--target", help="what is built for (this machine)")
+    parser.add_argument("--package", action="append", help="a crate that is released (all)")
+    options = parser.parse_args()
+    about = subprocess.run(("rustc", "-vV"), check=True, stdout=subprocess.PIPE, text=True).stdout
+    rust = re.search(r"^release: (.*)$", about, re.M).group(1)
+    target = options.target or re.search(r"^host: (.*)$", about, re.M).group(1)
+    packages = options.package or PACKAGES
+
+    names = linked(target, packages)
+    metadata = json.loads(cargo("metadata", "--format-version", "1", "--locked", "--filter-platform", target))
+    known = sorted((p for p in metadata["packages"] if (p["name"], p["version"]) in names), key=lambda p: (p["name"], p["version"]))
+    own = [package for package in known if package["source"] is None]
+    others = [package for package in known if package["source"] is not None]
+    if not others or len(known) != len(names):
+        raise SystemExit(f"notices.py: of {len(names)} crates that are linked, {len(known)} are known to cargo metadata")
+    edges = {node["id"]: node["dependencies"] for node in metadata["resolve"]["nodes"]}
+    text = notices(others, rust)
+    document = bill(own, others, edges, rust, own[0]["version"])
+
+    options.folder.mkdir(parents=True, exist_ok=True)
+    (options.folder / "THIRD-PARTY-NOTICES.txt").write_text(text)
+    (options.folder / "zonda.cdx.json").write_text(json.dumps(document, indent=1) + "\n")
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        shutil.copyfile(ROOT / name, options.folder / name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
