@@ -2,7 +2,7 @@
 # The `zonda` command: its output, messages and exit statuses, one line per case. Each part is a folder,
 # with its cases in cases.sh and the output that they expect beside it.
 #
-#   tests/cli/run.sh [dump|info|copy|view|trace|tune|usage|run|damage|nccopy|url ...]      all by default
+#   tests/cli/run.sh [dump|info|copy|view|trace|tune|usage|run|doctor|damage|nccopy|url ...]      all by default
 #
 #   ZONDA_VENV     Python environment with the netCDF4 wheel, h5py and xarray: the same as ZONDA_PYTHON=$ZONDA_VENV/bin/python
 #   UPDATE=1       writes expected output anew instead of comparing
@@ -83,7 +83,7 @@ is_png() {
     fi
 }
 
-if (($# == 0)); then set -- dump info copy view trace tune usage run damage nccopy url; fi
+if (($# == 0)); then set -- dump info copy view trace tune usage run doctor damage nccopy url; fi
 for part; do
     if [ ! -e "$here/$part/cases.sh" ]; then
         echo "cli: no part $part" >&2
