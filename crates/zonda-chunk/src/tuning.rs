@@ -175,6 +175,9 @@ pub(crate) const STORE_CLAIM_BYTES: usize = 64 << 10;
 /// Filtered bytes that are worth a write of their own while others are being filtered. Writes: "whole, zstd 3 shuffle,
 /// float, chunks of 1 MiB".
 pub(crate) const STORE_WRITE_BYTES: usize = 1 << 20;
+/// Threads that write chunks of one call at the same time, at most. Most file systems of Linux let one thread at a time write to a file, and then more
+/// than these only wait (docs/dev/many-cores.md); some of several servers take more. No row: it takes more cores than the rows have.
+pub(crate) const STORE_WRITERS: usize = 4;
 /// Bytes of chunks between claim and write, at most: bounds memory. Writes: "whole, deflate 9 shuffle, float, chunks of 4
 /// MiB".
 pub(crate) const STORE_WINDOW_BYTES: usize = 64 << 20;
