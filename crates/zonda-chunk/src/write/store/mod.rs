@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::table::Allocate;
 use crate::tuning::{
     SPARE_BYTES, STORE_CLAIM_BYTES, STORE_POOL_BYTES, STORE_WINDOW_BYTES, STORE_WINDOW_CHUNKS,
-    STORE_WRITE_BYTES, STORE_WRITERS,
+    STORE_WRITE_BYTES, STORE_WRITERS, claims_at_once,
 };
 use crate::worker::WorkerBuffers;
 
@@ -87,12 +87,14 @@ pub(crate) fn run(
     let largest = jobs.iter().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
     let more = if bytes < STORE_POOL_BYTES { 0 } else { n - 1 };
     let threads = engine.threads().min(more + 1);
+    let grain = STORE_CLAIM_BYTES * claims_at_once(threads);
     let queue = StoreQueue {
         engine,
         storage,
         jobs,
-        grain: STORE_CLAIM_BYTES,
+        grain,
         window: largest
+            .max(grain)
             .saturating_mul(threads * STORE_WINDOW_CHUNKS)
             .clamp(STORE_WINDOW_BYTES / 16, STORE_WINDOW_BYTES),
         threads,
