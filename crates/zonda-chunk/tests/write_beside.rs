@@ -20,9 +20,14 @@ const ALL: usize = 48 * CHUNK;
 
 /// A file with one array whose chunks keep their length in the storage, on a device that takes a while for each write.
 fn file(threads: usize, slow_ms: u64) -> File {
+    file_of(threads, slow_ms, CHUNK)
+}
+
+/// The same, with so many elements in a chunk.
+fn file_of(threads: usize, slow_ms: u64, chunk: usize) -> File {
     let mut file = File::new(&Engine::new(threads, 256 << 20), 1 << 20);
     let recipe = Recipe {
-        chunk: vec![CHUNK as u64],
+        chunk: vec![chunk as u64],
         elem: ELEM,
         filters: vec![9999],
         optional: false,
@@ -81,6 +86,26 @@ fn many_threads_write_what_one_writes() {
         was_beside |= most > 1;
     }
     assert!(was_beside, "one thread wrote at a time, however long it took");
+}
+
+/// Threads of which there are so many that each claims more at a time: puts and reads of many small chunks.
+#[test]
+fn more_threads_claim_more_at_a_time() {
+    let mut alone = file_of(1, 0, 1);
+    put(&mut alone, &values(0)).unwrap();
+    for threads in [16, 24, 130] {
+        let mut many = file_of(threads, 1, 1);
+        put(&mut many, &values(0)).unwrap();
+        many.check_stored();
+        assert!(many.image() == alone.image(), "the same bytes at the same places");
+        // By as many threads.
+        many.check_all(0);
+        // One that cannot be written has nothing behind it, however much was claimed.
+        let mut full = file_of(threads, 1, 1);
+        full.storage.full_at.store(1000 * ELEM as u64, Ordering::SeqCst);
+        assert!(is_full(&put(&mut full, &values(0)).unwrap_err()));
+        assert_eq!(full.space.used.len(), n_stored(&full));
+    }
 }
 
 /// Whichever write fails: what is before it is stored, nothing else takes space, and the same put again makes up for it.

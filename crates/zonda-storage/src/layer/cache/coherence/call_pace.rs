@@ -111,57 +111,35 @@ impl ReturnRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Barrier;
     use std::time::Duration;
 
-    /// Whether a call was judged that took longer than any fast one.
-    fn was_judged(pace: &CallPace) -> bool {
-        pace.watched.swap(0, Ordering::Relaxed) > 0
-    }
-
-    fn long() {
-        std::thread::sleep(Duration::from_millis(2));
+    /// Whether a write was judged that took longer than any fast one, while something else happens.
+    fn is_judged(pace: &CallPace, meanwhile: impl FnOnce()) -> bool {
+        pace.watched.store(0, Ordering::Relaxed);
+        pace.time_alone(1, || {
+            std::thread::sleep(Duration::from_millis(2));
+            meanwhile();
+        });
+        pace.watched.load(Ordering::Relaxed) > 0
     }
 
     #[test]
     fn a_write_beside_another_says_nothing() {
         let pace = CallPace::default();
-        pace.time_alone(1, long);
-        assert!(was_judged(&pace), "one alone tells");
-        let (begun, ended) = (Barrier::new(2), Barrier::new(2));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                pace.time_alone(1, || {
-                    begun.wait();
-                    ended.wait();
-                });
-            });
-            begun.wait();
-            // It begins beside the other, and is over before it.
-            pace.time_alone(1, long);
-            assert!(!was_judged(&pace));
-            ended.wait();
-        });
-        // The other was alone at its beginning and at its end.
-        let _ = was_judged(&pace);
-        let (begun, ended) = (Barrier::new(2), Barrier::new(2));
-        std::thread::scope(|scope| {
-            // It begins alone, and ends beside the other.
-            pace.time_alone(1, || {
-                scope.spawn(|| {
-                    pace.time_alone(1, || {
-                        begun.wait();
-                        ended.wait();
-                    });
-                });
-                begun.wait();
-                long();
-            });
-            assert!(!was_judged(&pace));
-            ended.wait();
-        });
+        // What another thread counts when it begins a write, and when that is over.
+        let begins = || {
+            pace.n_under_way.fetch_add(1, Ordering::Relaxed);
+        };
+        let ends = || {
+            pace.n_under_way.fetch_sub(1, Ordering::Relaxed);
+        };
+        assert!(is_judged(&pace, || {}), "one alone tells");
+        begins();
+        assert!(!is_judged(&pace, || {}), "the other goes on");
+        assert!(!is_judged(&pace, ends), "the other is over before it");
+        assert!(!is_judged(&pace, begins), "the other began after it");
+        ends();
+        assert!(is_judged(&pace, || {}), "alone again");
         assert_eq!(pace.n_under_way.load(Ordering::Relaxed), 0);
-        pace.time_alone(1, long);
-        assert!(was_judged(&pace), "alone again");
     }
 }
