@@ -71,7 +71,7 @@ stage() {
         runtime) tests/runtime/run.py && tests/runtime/ways.py && tests/runtime/node.py && tests/runtime/lives.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
-        counts) tests/counts/run.py ;;
+        counts) tests/counts/run.py && tests/counts/locked.py ;;
         servers) tests/servers/run.py ;;
         par) tests/par/run.py ;;
         remote) tests/remote/run.py ;;

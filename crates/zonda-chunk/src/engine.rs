@@ -32,6 +32,7 @@ struct ProcessPool {
 
 /// Whom memory is asked of.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a process has one, and a test a few")]
 enum EngineBroker {
     /// The process's broker.
     Process,

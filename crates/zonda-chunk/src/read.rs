@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_runtime::lock::{Mutex, Rank};
-use zonda_runtime::memory::tick;
+use zonda_runtime::memory::{now, tick};
 use zonda_storage::{RunRanges, ToldReads};
 
 use crate::ChunkError;
@@ -24,10 +24,10 @@ use crate::selection::{Coords, GridSelection, run_in};
 use crate::stored::{LocatedChunk, UnfilteredChunk, decoding, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::{
-    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, MAPPED_BYTES, MOST_PREFETCH_CHUNKS,
-    READ_BATCH_CHUNKS, READ_CLAIM_BYTES, READ_GAP_BYTES, READ_POOL_CACHED_BYTES,
-    READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES, SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART,
-    TOLD_WALK_BYTES,
+    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, CLAIMS_OF_A_THREAD, MAPPED_BYTES,
+    MOST_PREFETCH_CHUNKS, READ_BATCH_CHUNKS, READ_CLAIM_BYTES, READ_GAP_BYTES,
+    READ_POOL_CACHED_BYTES, READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES,
+    SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART, TOLD_WALK_BYTES, claims_at_once,
 };
 use crate::worker::WorkerBuffers;
 
@@ -131,6 +131,9 @@ impl SharedArray {
         }
         let key: Coords = slab.start.iter().zip(dims).map(|(&s, &n)| s as u64 / n).collect();
         let run = run_in(dims, extent, slab, |d| key[d] * dims[d])?;
+        if self.cache.seems_empty() {
+            return None;
+        }
         let chunk = self.cache.get(&key)?;
         copy(&chunk.bytes, run, out)
     }
@@ -157,8 +160,11 @@ impl SharedArray {
                 what: "memory of another length than the selected elements have",
             },
         )?;
-        let since = tick();
-        self.since.store(since, Ordering::Relaxed);
+        // Where no chunk is kept there is none to be older than this, and the line of the clock is left to others.
+        let since = if self.cache.seems_empty() { now() } else { tick() };
+        if self.since.load(Ordering::Relaxed) != since {
+            self.since.store(since, Ordering::Relaxed);
+        }
         let observed = {
             let far = self.is_remote().then(|| TOLD_WALK_BYTES.div_ceil(chunk_bytes as u64));
             let mut pattern = self.pattern.lock();
@@ -258,6 +264,15 @@ impl SharedArray {
         }
     }
 
+    /// How many of `n_tasks` chunks a thread claims at a time.
+    fn per_claim(&self, n_tasks: usize, chunk_bytes: usize) -> usize {
+        let threads = self.engine.threads();
+        let few = (READ_CLAIM_BYTES / chunk_bytes).max(1);
+        let many = READ_CLAIM_BYTES * claims_at_once(threads) / chunk_bytes;
+        // All of them come back some times, so that none is left with much when the others are done.
+        few.max(many.min(n_tasks / (threads * CLAIMS_OF_A_THREAD)))
+    }
+
     /// Reads the parts of a batch, on as many threads as are worth it.
     fn read_batch(
         self: &Arc<Self>,
@@ -273,7 +288,7 @@ impl SharedArray {
         let n_tasks = self.n_tasks(request, parts.n_bytes(), chunk_bytes);
         let per_claim = match n_tasks {
             1 => usize::MAX,
-            _ => (READ_CLAIM_BYTES / chunk_bytes).max(1),
+            _ => self.per_claim(n_tasks, chunk_bytes),
         };
         let outcome = ReadOutcome::new();
         let work = || {

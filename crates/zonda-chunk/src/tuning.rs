@@ -18,6 +18,9 @@ pub(crate) const READ_POOL_CACHED_BYTES: usize = 4 << 20;
 /// Decoded bytes that a thread claims at a time: small chunks go by the handful, so that claiming costs nothing beside
 /// decoding. Reads: "whole, deflate 4 shuffle, chunks of 16 KiB".
 pub(crate) const READ_CLAIM_BYTES: usize = 64 << 10;
+/// How often a thread comes back for more of a read, at least, where claims are made longer because there are many threads. No row: as
+/// [`CLAIMING_THREADS`].
+pub(crate) const CLAIMS_OF_A_THREAD: usize = 4;
 /// Chunks of a read that are looked up together. Bounds the memory for what is known of each. Reads: "open + one value,
 /// 1000000 chunks" shows the look-up.
 pub(crate) const READ_BATCH_CHUNKS: usize = 1 << 16;
@@ -175,6 +178,9 @@ pub(crate) const STORE_CLAIM_BYTES: usize = 64 << 10;
 /// Filtered bytes that are worth a write of their own while others are being filtered. Writes: "whole, zstd 3 shuffle,
 /// float, chunks of 1 MiB".
 pub(crate) const STORE_WRITE_BYTES: usize = 1 << 20;
+/// Threads that write chunks of one call at the same time, at most. Most file systems of Linux let one thread at a time write to a file, and then more
+/// than these only wait (docs/dev/many-cores.md); some of several servers take more. No row: it takes more cores than the rows have.
+pub(crate) const STORE_WRITERS: usize = 4;
 /// Bytes of chunks between claim and write, at most: bounds memory. Writes: "whole, deflate 9 shuffle, float, chunks of 4
 /// MiB".
 pub(crate) const STORE_WINDOW_BYTES: usize = 64 << 20;
@@ -188,3 +194,27 @@ pub(crate) const LARGE_CHUNK_BLOCK_RUNS: usize = 1024;
 /// Copied chunks of fewer bytes than this on average are joined before they are written. No row: `zonda copy` of small
 /// chunks.
 pub(crate) const JOINED_CHUNK_BYTES: u64 = 64 << 10;
+
+// ---- Many threads -------------------------------------------------------------------------------------------------
+
+/// Threads of a call for each of which a claim is as long as it is for few: with more of them claims are longer, since they come to one lock. No
+/// row: it takes more cores than the rows have.
+const CLAIMING_THREADS: usize = 8;
+/// How many times longer a claim may become. No row: as [`CLAIMING_THREADS`].
+const MOST_CLAIMS_AT_ONCE: usize = 8;
+
+/// How many times the bytes of a claim each of so many threads takes at a time.
+pub(crate) fn claims_at_once(threads: usize) -> usize {
+    (threads / CLAIMING_THREADS).clamp(1, MOST_CLAIMS_AT_ONCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::claims_at_once;
+
+    #[test]
+    fn few_threads_claim_little() {
+        let found = [1, 2, 8, 15, 16, 64, 128, 1024].map(claims_at_once);
+        assert_eq!(found, [1, 1, 1, 1, 2, 8, 8, 8]);
+    }
+}

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zonda_runtime::Apart;
+
 use crate::engine::Engine;
 use crate::filter::FilterBuffers;
 use crate::row_reader::RowBuffers;
@@ -28,11 +30,14 @@ struct KeptBuffers {
 }
 
 /// Bytes that all threads together keep for large chunks.
-static KEPT_BYTES: AtomicU64 = AtomicU64::new(0);
+static KEPT_BYTES: Apart<AtomicU64> = Apart(AtomicU64::new(0));
 
 impl Drop for KeptBuffers {
     fn drop(&mut self) {
-        KEPT_BYTES.fetch_sub(self.counted, Ordering::Relaxed);
+        // Nothing is written for nothing: others would have to fetch the line again.
+        if self.counted > 0 {
+            KEPT_BYTES.fetch_sub(self.counted, Ordering::Relaxed);
+        }
     }
 }
 

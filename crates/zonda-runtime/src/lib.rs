@@ -10,6 +10,7 @@
 mod atomic {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
+mod apart;
 #[allow(unsafe_code)]
 mod call_work;
 pub mod callout;
@@ -29,6 +30,7 @@ mod settled;
 mod tuning;
 pub mod worker;
 
+pub use apart::Apart;
 pub use cpus::CpuSet;
 pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
 pub use pool::Pool;

@@ -11,7 +11,7 @@
 
 use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use crate::tuning::LOOKS_BEFORE_SLEEP;
-use crate::tuning::POOL_THREAD_IDLE;
+use crate::tuning::{POOL_THREAD_IDLE, WOKEN_BY_ONE};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -74,13 +74,23 @@ impl PoolShared {
         self.queue.lock()
     }
 
+    /// Wakes threads for so many jobs, a few of them: each that takes a job wakes as many more. So nobody wakes all, one after another,
+    /// before he has begun himself.
+    fn wake_some(&self, n_jobs: usize) {
+        for _ in 0..n_jobs.min(WOKEN_BY_ONE) {
+            self.wake.notify_one();
+        }
+    }
+
     /// The life of a thread.
     fn serve(&self) {
         let (mut looks, mut is_late) = (0, false);
         let mut queue = self.lock();
         loop {
             if let Some(task) = queue.take() {
+                let n_left = queue.jobs.len();
                 drop(queue);
+                self.wake_some(n_left);
                 match task {
                     TakenJob::Part(begun) => {
                         begun.work();
@@ -207,9 +217,7 @@ impl Pool {
             offered += 1;
         }
         drop(queue);
-        for _ in 0..offered {
-            self.shared.wake.notify_one();
-        }
+        self.shared.wake_some(offered);
         offered
     }
 

@@ -7,6 +7,10 @@ use std::time::Duration;
 /// takes longer than a small chunk. Rows: `bench/reads.py`, `layers, chunks ...`.
 pub(crate) const LOOKS_BEFORE_SLEEP: usize = 32;
 
+/// Threads that are woken by who offers work and by each that takes some, at most: to wake one is a system call, so with many threads they wake each
+/// other. No row: it takes more cores than the rows have.
+pub(crate) const WOKEN_BY_ONE: usize = 2;
+
 /// How long a thread of a pool stays without work: a program whose own threads have all ended has come to its end only when
 /// those of the library have ended, too. No row: the end of a program is not measured.
 pub(crate) const POOL_THREAD_IDLE: Duration = Duration::from_millis(500);

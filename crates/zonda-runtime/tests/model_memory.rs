@@ -93,6 +93,11 @@ mod fork {
 }
 
 #[allow(dead_code, unreachable_pub)]
+#[path = "../src/apart.rs"]
+mod apart;
+use apart::Apart;
+
+#[allow(dead_code, unreachable_pub)]
 #[path = "../src/memory"]
 mod memory {
     pub(crate) mod broker;

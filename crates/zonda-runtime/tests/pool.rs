@@ -209,3 +209,21 @@ fn calls_from_blocking_threads_of_an_executor() {
     assert_eq!(*file.lock().unwrap(), 200);
     assert_eq!(pool.load(), (0, 0));
 }
+
+/// Who offers work wakes two threads, and each that takes some wakes two more: all come, also those that slept.
+#[test]
+fn threads_that_sleep_wake_each_other() {
+    let helpers = 23;
+    let pool = Pool::new(helpers);
+    for pause in [0, 0, 30, 0, 60] {
+        // Longer than a thread looks around before it sleeps.
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        let all = std::sync::Barrier::new(helpers + 1);
+        let meet = || {
+            all.wait();
+        };
+        // Without one of them the others would wait for ever.
+        pool.run_beside(helpers, &meet, meet);
+        assert_eq!(pool.load(), (0, 0));
+    }
+}

@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 use zonda_runtime::callout;
 
 use arc_swap::ArcSwapOption;
-use zonda_runtime::memory::{Holder, Kind, tick};
+use zonda_runtime::memory::{Holder, Kind, now, tick};
 use zonda_trace::{Args, EventKind};
 
 use crate::chunk_bytes::ChunkBytes;
@@ -151,7 +151,8 @@ impl ChunkCache {
     pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<DecodedChunk>> {
         let mut state = self.lock();
         let id = *state.ids.get(key)?;
-        let chunk = state.hit(id, tick())?;
+        // The order of uses is in the list: the clock, which all threads share, need not go on with each.
+        let chunk = state.hit(id, now())?;
         // Replacing the hot chunk costs more than a look-up: it is only done for one that is asked
         // for again and again.
         if state.last.replace(id) == Some(id) {
@@ -163,7 +164,8 @@ impl ChunkCache {
 
     /// What there is of many chunks.
     pub(crate) fn hits(&self, keys: impl Iterator<Item = Coords>, mut found: impl FnMut(CacheHit)) {
-        let now = tick();
+        // The request has had the clock go on.
+        let now = now();
         let mut state = self.lock();
         for key in keys {
             let id = state.ids.get(&key).copied();

@@ -156,6 +156,15 @@ pub struct Faulty {
     pub writes: AtomicUsize,
     /// Bytes of a made-up device, 0 for one without end.
     pub device: AtomicU64,
+    /// Bytes behind which the device takes none, 0 for one without end.
+    pub full_at: AtomicU64,
+    /// Writes until one panics.
+    pub panics_in: AtomicI64,
+    /// Milliseconds that a write of ranges takes.
+    pub slow_ms: AtomicU64,
+    /// Threads that write ranges now, and the most that there were.
+    pub writers: AtomicUsize,
+    pub most_writers: AtomicUsize,
 }
 
 impl SpillFile for Faulty {
@@ -190,6 +199,19 @@ impl Storage for Faulty {
         self.memory.write_at(at, data)
     }
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        let now = self.writers.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_writers.fetch_max(now, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(self.slow_ms.load(Ordering::SeqCst)));
+        self.writers.fetch_sub(1, Ordering::SeqCst);
+        assert!(!fails(&self.panics_in), "a write panics");
+        let full_at = match self.full_at.load(Ordering::SeqCst) {
+            0 => u64::MAX,
+            end => end,
+        };
+        let is_full = ranges.iter().any(|range| range.at + range.data.len() as u64 > full_at);
+        if is_full {
+            return Err(StorageError::Open { path: std::path::Path::new("x").into(), errno: 28 });
+        }
         if let Err(error) = self.check() {
             // Half of it is there.
             self.memory.write_ranges(&ranges[..ranges.len() / 2])?;

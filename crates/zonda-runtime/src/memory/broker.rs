@@ -13,6 +13,7 @@ use crate::tuning::RELOOK_AFTER_USES_IF_NONE;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use crate::Apart;
 use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::fork::{self, Child, Freeze};
 use crate::lock::{Global, Mutex, MutexGuard, Rank};
@@ -34,10 +35,11 @@ pub trait Holder: Send + Sync {
 pub struct Broker {
     /// What may be taken, in bytes; `None` asks the process's settings.
     limit: Option<u64>,
-    used: AtomicU64,
+    /// In a line of its own, as the kinds are: all threads write it, and what is beside is read by all.
+    used: Apart<AtomicU64>,
     /// What the process had from its parent when it was forked: no use to it, and not counted against it.
     inherited: AtomicU64,
-    kinds: [KindUse; Kind::COUNT],
+    kinds: Apart<[KindUse; Kind::COUNT]>,
     /// No holder has anything that was used before, as far as is known until it is `look_at`.
     least: AtomicU64,
     look_at: AtomicU64,
@@ -134,9 +136,9 @@ impl Broker {
     const fn with(limit: Option<u64>, holders: Holders) -> Broker {
         Broker {
             limit,
-            used: AtomicU64::new(0),
+            used: Apart(AtomicU64::new(0)),
             inherited: AtomicU64::new(0),
-            kinds: [const { KindUse::new() }; Kind::COUNT],
+            kinds: Apart([const { KindUse::new() }; Kind::COUNT]),
             least: AtomicU64::new(0),
             look_at: AtomicU64::new(0),
             holders,
@@ -209,6 +211,10 @@ impl Broker {
 
     /// Gives back what was taken.
     pub fn give_back(&self, kind: Kind, bytes: u64) {
+        // Nothing is written for nothing: others would have to fetch these lines again.
+        if bytes == 0 {
+            return;
+        }
         let used = self.used.fetch_sub(bytes, Ordering::Relaxed).saturating_sub(bytes);
         if self.inherited.load(Ordering::Relaxed) > used {
             // So much of what the parent had is left at most.

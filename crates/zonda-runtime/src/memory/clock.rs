@@ -2,10 +2,13 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::Apart;
+
 /// What was used so long ago is of no use: memory that is only kept to be used again.
 pub const USELESS: u64 = 0;
 
-static CLOCK: AtomicU64 = AtomicU64::new(USELESS + 1);
+/// In a line of its own: each use of any file writes it.
+static CLOCK: Apart<AtomicU64> = Apart(AtomicU64::new(USELESS + 1));
 
 /// The time: later calls give larger numbers, no two the same.
 #[inline]

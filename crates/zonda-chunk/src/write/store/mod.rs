@@ -1,9 +1,10 @@
 //! Chunks on their way into the storage: filtered by all threads, placed and written in order.
 //!
-//! Threads claim chunks in ascending order and filter them. The calling thread takes what is ready
-//! from the front, gives it places, writes it and enters it in its table; while nothing is ready it
-//! filters, too. What is claimed and not written is bounded, so memory is. Places depend on the
-//! order of the chunks alone, not on the threads.
+//! Threads claim chunks in ascending order and filter them. The calling thread takes what is ready from the front, gives it places,
+//! and has it written, and enters in its table what is written; while there is nothing of that it filters, too. Where so much is
+//! ready at a time that it is several writes, other threads take some of these before they filter more ([`STORE_WRITERS`] at a time): that happens
+//! where the calling thread alone would not write as fast as the others filter. What is claimed and not written is bounded, so memory
+//! is. Places depend on the order of the chunks alone, not on the threads.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,7 +20,7 @@ use crate::engine::Engine;
 use crate::table::Allocate;
 use crate::tuning::{
     SPARE_BYTES, STORE_CLAIM_BYTES, STORE_POOL_BYTES, STORE_WINDOW_BYTES, STORE_WINDOW_CHUNKS,
-    STORE_WRITE_BYTES,
+    STORE_WRITE_BYTES, STORE_WRITERS, claims_at_once,
 };
 use crate::worker::WorkerBuffers;
 
@@ -28,7 +29,7 @@ mod output;
 
 pub(crate) use job::{ChunkSource, PutMemory, StoreJob};
 use job::{EncodedBytes, EncodedChunk};
-use output::InOrderOutput;
+use output::{InOrderOutput, PlacedChunk, PlacedRun};
 
 /// What became of the jobs.
 #[derive(Debug, Default)]
@@ -86,11 +87,14 @@ pub(crate) fn run(
     let largest = jobs.iter().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
     let more = if bytes < STORE_POOL_BYTES { 0 } else { n - 1 };
     let threads = engine.threads().min(more + 1);
+    let grain = STORE_CLAIM_BYTES * claims_at_once(threads);
     let queue = StoreQueue {
         engine,
+        storage,
         jobs,
-        grain: STORE_CLAIM_BYTES,
+        grain,
         window: largest
+            .max(grain)
             .saturating_mul(threads * STORE_WINDOW_CHUNKS)
             .clamp(STORE_WINDOW_BYTES / 16, STORE_WINDOW_BYTES),
         threads,
@@ -102,13 +106,14 @@ pub(crate) fn run(
         ready: Condvar::new(),
         room: Condvar::new(),
     };
-    let outcome = engine.run_beside(more, &|| queue.work(), || queue.store(storage, space));
+    let outcome = engine.run_beside(more, &|| queue.work(), || queue.store(space));
     *spare = queue.state.into_inner().spare;
     outcome
 }
 
 struct StoreQueue<'a> {
     engine: &'a Engine,
+    storage: &'a dyn Storage,
     jobs: &'a [StoreJob<'a>],
     /// Bytes that a thread takes on at a time.
     grain: usize,
@@ -118,26 +123,43 @@ struct StoreQueue<'a> {
     /// Bytes of the largest chunk.
     largest: usize,
     state: Mutex<StoreQueueState<'a>>,
-    /// The first chunk is ready, and the caller waits for it.
+    /// The first chunk is ready or the first run written, and the caller waits for it.
     ready: Condvar,
-    /// There is room, and threads wait for it.
+    /// There is room, or a run to be written, and threads wait for it.
     room: Condvar,
 }
 
 #[derive(Default)]
 struct StoreQueueState<'a> {
-    /// The first that is not taken to be written, and the first that is not claimed.
+    /// The first that has no place, and the first that is not claimed.
     begin: usize,
     next: usize,
     /// Those between.
     slots: VecDeque<QueueSlot<'a>>,
-    /// Bytes of these chunks, unfiltered.
+    /// Those that have places and are not in their table.
+    runs: VecDeque<RunSlot<'a>>,
+    /// How many runs were before these.
+    n_finished: usize,
+    /// Threads that write.
+    writers: usize,
+    /// Threads that help.
+    helpers: usize,
+    /// Bytes of claimed chunks that are not written, unfiltered.
     bytes: usize,
     spare: SpareMemory,
     /// Nothing more is to be done.
     stop: bool,
     caller_waits: bool,
     waiting: usize,
+}
+
+/// A run of chunks on its way into the storage.
+enum RunSlot<'a> {
+    Placed(PlacedRun<'a>),
+    Writing,
+    Written(PlacedRun<'a>, Result<(), ChunkError>),
+    /// Its thread panicked.
+    Lost,
 }
 
 enum QueueSlot<'a> {
@@ -156,6 +178,16 @@ struct EncodeClaim<'q, 'a> {
     spare: Vec<Vec<u8>>,
 }
 
+/// A run that is this thread's to write.
+struct WriteClaim<'q, 'a> {
+    queue: &'q StoreQueue<'a>,
+    number: usize,
+    /// The run; nothing only on the way into `Drop`.
+    run: Option<PlacedRun<'a>>,
+    /// What came of it, once it did.
+    written: Option<Result<(), ChunkError>>,
+}
+
 impl<'a> StoreQueue<'a> {
     fn lock(&self) -> MutexGuard<'_, StoreQueueState<'a>> {
         self.state.lock()
@@ -164,26 +196,50 @@ impl<'a> StoreQueue<'a> {
     /// The work of the other threads.
     fn work(&self) {
         let mut buffers = WorkerBuffers::take();
+        let mut state = self.lock();
+        state.helpers += 1;
         loop {
-            let mut state = self.lock();
-            let claim = loop {
-                if state.stop || state.next == self.jobs.len() {
-                    break None;
-                }
-                if let Some(claim) = self.claim(&mut state) {
-                    break Some(claim);
-                }
+            if state.stop {
+                break;
+            }
+            if let Some(claim) = self.claim_run(&mut state) {
+                drop(state);
+                claim.write();
+            } else if state.next == self.jobs.len() {
+                break;
+            } else if let Some(claim) = self.claim(&mut state) {
+                drop(state);
+                claim.encode(&mut buffers);
+            } else {
                 state.waiting += 1;
                 state = self.room.wait(state);
                 state.waiting -= 1;
-            };
-            drop(state);
-            match claim {
-                Some(claim) => claim.encode(&mut buffers),
-                None => break,
+                continue;
+            }
+            state = self.lock();
+        }
+        state.helpers -= 1;
+        drop(state);
+        buffers.put_back(self.largest, self.engine);
+    }
+
+    /// Takes a run to be written, if there is one and not too many threads write.
+    fn claim_run(&self, state: &mut StoreQueueState<'a>) -> Option<WriteClaim<'_, 'a>> {
+        if state.writers >= STORE_WRITERS {
+            return None;
+        }
+        let at = state.runs.iter().position(|run| matches!(run, RunSlot::Placed(_)))?;
+        match std::mem::replace(&mut state.runs[at], RunSlot::Writing) {
+            RunSlot::Placed(run) => {
+                state.writers += 1;
+                let number = state.n_finished + at;
+                Some(WriteClaim { queue: self, number, run: Some(run), written: None })
+            }
+            other => {
+                state.runs[at] = other;
+                None
             }
         }
-        buffers.put_back(self.largest, self.engine);
     }
 
     /// Takes chunks to be filtered, if there is room.
@@ -211,72 +267,157 @@ impl<'a> StoreQueue<'a> {
     }
 
     /// The work of the calling thread.
-    fn store(&self, storage: &dyn Storage, space: &mut dyn Allocate) -> StoreOutcome {
+    fn store(&self, space: &mut dyn Allocate) -> StoreOutcome {
         let _stop = StopOnDrop(self);
         let mut buffers = WorkerBuffers::take();
-        let mut writing =
-            InOrderOutput { storage, space, outcome: StoreOutcome::default(), freed: Vec::new() };
-        let mut used = Vec::new();
+        let mut output = InOrderOutput {
+            jobs: self.jobs,
+            space,
+            outcome: StoreOutcome::default(),
+            not_placed: None,
+            freed: Vec::new(),
+        };
+        let mut used: Vec<Vec<u8>> = Vec::new();
         loop {
             let mut state = self.lock();
             used.drain(..).for_each(|block| state.spare.put(block));
-            let (n, bytes) = state.ready();
+            if let Some((run, written)) = state.pop_written() {
+                drop(state);
+                used.extend(output.finish(run, written));
+                continue;
+            }
+            if output.outcome.error.is_some() {
+                self.abandon(state, &mut output);
+                break;
+            }
+            let goes_on = output.not_placed.is_none();
+            let (n, bytes) = if goes_on { state.ready() } else { (0, 0) };
             let all = state.begin + n == self.jobs.len();
             if n > 0 && (all || bytes >= STORE_WRITE_BYTES) {
-                let first = state.begin;
-                let taken = self.take(&mut state, n);
+                self.place(state, n, bytes, &mut output);
+            } else if let Some(claim) = self.claim_run(&mut state) {
                 drop(state);
-                used = writing.write(&self.jobs[first..first + n], taken);
-            } else if let Some(claim) = self.claim(&mut state) {
+                claim.write();
+            } else if goes_on && let Some(claim) = self.claim(&mut state) {
                 drop(state);
                 claim.encode(&mut buffers);
             } else if n > 0 {
-                let first = state.begin;
-                let taken = self.take(&mut state, n);
-                drop(state);
-                used = writing.write(&self.jobs[first..first + n], taken);
-            } else if matches!(state.slots.front(), None | Some(QueueSlot::Lost)) {
-                // All is done; or a thread panicked, which its end reports.
+                self.place(state, n, bytes, &mut output);
+            } else if matches!(state.runs.front(), Some(RunSlot::Lost)) {
+                // A thread panicked, which its end reports.
+                break;
+            } else if state.runs.is_empty()
+                && (!goes_on || matches!(state.slots.front(), None | Some(QueueSlot::Lost)))
+            {
+                // All is done; or a thread panicked.
                 break;
             } else {
-                state.caller_waits = true;
-                let waiting = start();
-                state = self.ready.wait(state);
-                span_since(waiting, EventKind::WaitPool, Args::default);
-                state.caller_waits = false;
-            }
-            if writing.outcome.error.is_some() {
-                break;
+                drop(self.wait(state));
             }
         }
         buffers.put_back(self.largest, self.engine);
-        writing.end()
+        output.end()
     }
 
-    /// Takes the first `n` chunks, which are ready.
-    fn take(
+    /// Waits until the first chunk is ready or a run is written.
+    fn wait<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, StoreQueueState<'a>>,
+    ) -> MutexGuard<'s, StoreQueueState<'a>> {
+        state.caller_waits = true;
+        let waiting = start();
+        state = self.ready.wait(state);
+        span_since(waiting, EventKind::WaitPool, Args::default);
+        state.caller_waits = false;
+        state
+    }
+
+    /// Gives places to the first `n` chunks, which are ready and have `bytes` bytes: as one run, or as several where others can help to write
+    /// them.
+    fn place(
         &self,
-        state: &mut StoreQueueState<'a>,
+        mut state: MutexGuard<'_, StoreQueueState<'a>>,
         n: usize,
-    ) -> Vec<Result<EncodedChunk<'a>, ChunkError>> {
-        let mut taken = Vec::with_capacity(n);
+        bytes: usize,
+        output: &mut InOrderOutput<'_, 'a>,
+    ) {
+        let first = state.begin;
+        let n_runs = (bytes / STORE_WRITE_BYTES).clamp(1, 1 + state.helpers);
+        let mut ready = Vec::with_capacity(n);
         for slot in state.slots.drain(..n) {
             if let QueueSlot::Done(result) = slot {
-                taken.push(result);
+                ready.push(result);
             }
         }
-        for job in &self.jobs[state.begin..state.begin + n] {
-            state.bytes -= job.array.chunk_bytes;
-        }
         state.begin += n;
-        if state.waiting > 0 {
+        drop(state);
+        let placed = output.place(first, ready);
+        let runs = cut(placed, bytes.div_ceil(n_runs));
+        let runs = runs.into_iter().map(|chunks| PlacedRun::new(chunks, self.jobs));
+        let runs: Vec<_> = runs.map(RunSlot::Placed).collect();
+        let mut state = self.lock();
+        let more = runs.len() > 1;
+        state.runs.extend(runs);
+        if more && state.waiting > 0 {
             self.room.notify_all();
         }
-        taken
+    }
+
+    /// After an error: nothing more is begun, and what was placed and is not in its table loses its places, when nobody writes any more.
+    fn abandon<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, StoreQueueState<'a>>,
+        output: &mut InOrderOutput<'_, 'a>,
+    ) {
+        state.stop = true;
+        self.room.notify_all();
+        while state.runs.iter().any(|run| matches!(run, RunSlot::Writing)) {
+            state = self.wait(state);
+        }
+        let runs = std::mem::take(&mut state.runs);
+        drop(state);
+        for run in runs {
+            if let RunSlot::Placed(run) | RunSlot::Written(run, _) = run {
+                // An error that comes later in the order is not the one that is told.
+                drop(output.finish(run, Ok(())));
+            }
+        }
     }
 }
 
-impl StoreQueueState<'_> {
+/// Cuts chunks into runs of at least `least` bytes each, but for the last one.
+fn cut(chunks: Vec<PlacedChunk<'_>>, least: usize) -> Vec<Vec<PlacedChunk<'_>>> {
+    let mut runs = Vec::new();
+    let (mut run, mut bytes) = (Vec::new(), 0);
+    for chunk in chunks {
+        bytes += chunk.len();
+        run.push(chunk);
+        if bytes >= least {
+            runs.push(std::mem::take(&mut run));
+            bytes = 0;
+        }
+    }
+    if !run.is_empty() {
+        runs.push(run);
+    }
+    runs
+}
+
+impl<'a> StoreQueueState<'a> {
+    /// Takes the first run, if it is written.
+    fn pop_written(&mut self) -> Option<(PlacedRun<'a>, Result<(), ChunkError>)> {
+        match self.runs.pop_front()? {
+            RunSlot::Written(run, written) => {
+                self.n_finished += 1;
+                Some((run, written))
+            }
+            other => {
+                self.runs.push_front(other);
+                None
+            }
+        }
+    }
+
     /// How many chunks from the first on are ready, and their bytes in the storage.
     fn ready(&self) -> (usize, usize) {
         let done = self.slots.iter().map_while(|slot| match slot {
@@ -307,6 +448,34 @@ impl Drop for EncodeClaim<'_, '_> {
             *slot = results.next().map_or(QueueSlot::Lost, QueueSlot::Done);
         }
         if state.caller_waits && first == 0 {
+            self.queue.ready.notify_one();
+        }
+    }
+}
+
+impl WriteClaim<'_, '_> {
+    fn write(mut self) {
+        self.written = self.run.as_ref().map(|run| run.write(self.queue.storage));
+    }
+}
+
+/// Hands in the run. One that was not written, because of a panic, is lost.
+impl Drop for WriteClaim<'_, '_> {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.writers -= 1;
+        state.bytes -= self.run.as_ref().map_or(0, |run| run.held);
+        let at = self.number - state.n_finished;
+        if let Some(slot) = state.runs.get_mut(at) {
+            *slot = match (self.run.take(), self.written.take()) {
+                (Some(run), Some(written)) => RunSlot::Written(run, written),
+                _ => RunSlot::Lost,
+            };
+        }
+        if state.waiting > 0 {
+            self.queue.room.notify_all();
+        }
+        if state.caller_waits {
             self.queue.ready.notify_one();
         }
     }

@@ -13,6 +13,17 @@ use std::time::Instant;
 pub(crate) struct CallPace {
     slow: AtomicU32,
     watched: AtomicU32,
+    /// Calls that are under way, of those that ask whether they are alone.
+    n_under_way: AtomicU32,
+}
+
+/// Counts a call as under way until it is dropped.
+struct UnderWay<'a>(&'a AtomicU32);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl CallPace {
@@ -30,17 +41,40 @@ impl CallPace {
         bytes: usize,
         call: impl FnOnce() -> T,
     ) -> T {
+        self.time_if(n_pieces, bytes, call, || true)
+    }
+
+    /// The same, where `counts` says after the call whether it tells something.
+    #[inline]
+    fn time_if<T>(
+        &self,
+        n_pieces: usize,
+        bytes: usize,
+        call: impl FnOnce() -> T,
+        counts: impl FnOnce() -> bool,
+    ) -> T {
         let tells = bytes <= JUDGED_CALL_BYTES && n_pieces <= JUDGED_CALL_RANGES;
         let is_watched = tells && self.watched.load(Ordering::Relaxed) > 0;
         let before = if is_watched { worker::waits() } else { None };
         let begin = Instant::now();
         let done = call();
-        if tells {
+        if tells && counts() {
             let took = begin.elapsed();
             let has_waited = before.map(|before| worker::waits() != Some(before));
             self.note(CallKind::of(n_pieces, bytes, took, has_waited));
         }
         done
+    }
+
+    /// As [`CallPace::time`], for writes. One that begins or ends beside others says nothing of the device: a file system may let one at a
+    /// time write to a file, so it may have waited for these.
+    pub(crate) fn time_alone<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
+        let is_first = self.n_under_way.fetch_add(1, Ordering::Relaxed) == 0;
+        let _under_way = UnderWay(&self.n_under_way);
+        if !is_first {
+            return call();
+        }
+        self.time_if(1, bytes, call, || self.n_under_way.load(Ordering::Relaxed) == 1)
     }
 
     fn note(&self, call: CallKind) {
@@ -71,5 +105,41 @@ impl ReturnRate {
         let after = Returns(self.0.load(Ordering::Relaxed)).after(again);
         self.0.store(after.0, Ordering::Relaxed);
         after.are_many()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Whether a write was judged that took longer than any fast one, while something else happens.
+    fn is_judged(pace: &CallPace, meanwhile: impl FnOnce()) -> bool {
+        pace.watched.store(0, Ordering::Relaxed);
+        pace.time_alone(1, || {
+            std::thread::sleep(Duration::from_millis(2));
+            meanwhile();
+        });
+        pace.watched.load(Ordering::Relaxed) > 0
+    }
+
+    #[test]
+    fn a_write_beside_another_says_nothing() {
+        let pace = CallPace::default();
+        // What another thread counts when it begins a write, and when that is over.
+        let begins = || {
+            pace.n_under_way.fetch_add(1, Ordering::Relaxed);
+        };
+        let ends = || {
+            pace.n_under_way.fetch_sub(1, Ordering::Relaxed);
+        };
+        assert!(is_judged(&pace, || {}), "one alone tells");
+        begins();
+        assert!(!is_judged(&pace, || {}), "the other goes on");
+        assert!(!is_judged(&pace, ends), "the other is over before it");
+        assert!(!is_judged(&pace, begins), "the other began after it");
+        ends();
+        assert!(is_judged(&pace, || {}), "alone again");
+        assert_eq!(pace.n_under_way.load(Ordering::Relaxed), 0);
     }
 }

@@ -33,7 +33,7 @@ impl<S: Storage> Cache<S> {
         straight.sort_unstable_by_key(|range| range.at);
         self.note_handed_down(&straight);
         let bytes = straight.iter().map(|range| range.data.len()).sum();
-        let outcome = self.writes.time(bytes, || self.inner.write_ranges(&straight));
+        let outcome = self.writes.time_alone(bytes, || self.inner.write_ranges(&straight));
         match &outcome {
             Ok(()) => {
                 self.withheld.written(Some(holder), &straight, self.shape.page_bytes);
