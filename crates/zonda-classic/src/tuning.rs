@@ -18,9 +18,9 @@ pub(crate) const DENSE_STRIDE_BYTES: u64 = 512;
 /// `bench/remote.py`.
 pub(crate) const REMOTE_GAP_BYTES: u64 = 4 << 10;
 
-/// Bytes of a run up to which runs are converted and handed on many at a time, so that a page is locked once for all that it gets: a latitude of a
-/// climate model's grid. Rows: `put_vars stride 10, 512 MB`, `put_varm transposed, 512 MB`, `history 197 MB, ..., write`.
-pub(crate) const SHORT_RUN_BYTES: usize = 1024;
+/// Bytes of a run up to which runs are converted and handed on many at a time. Rows: `put_vars stride 10, 512 MB`,
+/// `put_varm transposed, 512 MB`.
+pub(crate) const SHORT_RUN_BYTES: usize = 256;
 
 /// The most such runs that are handed on at a time. Rows: as above.
 pub(crate) const RUNS_AT_ONCE: usize = 1024;
