@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::{RemoteFailure, Storage, StorageError};
+use zonda_storage::{RemoteFailure, Rows, Storage, StorageError};
 
 use crate::error::ClassicError;
 
@@ -20,6 +20,24 @@ pub(crate) fn read_or_zeros(
 ) -> Result<(), ClassicError> {
     let got = storage.read_at(at, out)?;
     no_bytes_behind(storage, at, got, out)
+}
+
+/// Reads bytes through `decode`, which is called once and gives what it makes of them: where the storage has them in memory, otherwise in `buffer`.
+#[inline]
+pub(crate) fn decode_or_zeros<R>(
+    storage: &dyn Storage,
+    at: u64,
+    buffer: &mut [u8],
+    mut decode: impl FnMut(&[u8]) -> R,
+) -> Result<R, ClassicError> {
+    let mut shown = None;
+    let row = Rows { at, len: buffer.len(), step: 0, count: 1 };
+    storage.show_rows(row, &mut |bytes| shown = Some(decode(bytes)));
+    if let Some(done) = shown {
+        return Ok(done);
+    }
+    read_or_zeros(storage, at, buffer)?;
+    Ok(decode(buffer))
 }
 
 /// The same for bytes that are only written elsewhere.

@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use zonda_convert::{Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, memory};
 use zonda_slab::for_each_place;
-use zonda_storage::{RunRanges, Storage, ToldReads, WriteRange};
+use zonda_storage::{Rows, RunRanges, Storage, ToldReads, WriteRange};
 use zonda_trace::{Args, EventKind, TraceSpan};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
-use crate::past_end::{BUFFER, read_or_zeros};
+use crate::past_end::{BUFFER, decode_or_zeros, read_or_zeros};
 use crate::small_run::on_stack;
 use crate::tuning::{
     CONVERTED_BLOCK_BYTES, DENSE_STRIDE_BYTES, REMOTE_GAP_BYTES, RUNS_AT_ONCE, SHARED_BLOCK_BYTES,
@@ -254,10 +254,13 @@ pub(crate) fn read_plan(
     let remote = storage.remote().filter(|_| !(plan.loops.is_empty() && decoder.is_copy()));
     let mut told =
         remote.map(|remote| ToldReads::of_rows(remote, plan.ranges(ext), REMOTE_GAP_BYTES));
-    let mut read = |at: u64, out: &mut [u8]| {
+    let mut reached = |at: u64| {
         if let Some(told) = &mut told {
             told.reached(at);
         }
+    };
+    let mut read = |at: u64, out: &mut [u8]| {
+        reached(at);
         read_or_zeros(storage, at, out)
     };
     if let Some(((count, step), outer)) = plan.strided()
@@ -274,17 +277,44 @@ pub(crate) fn read_plan(
     }
     let block_elems =
         CONVERTED_BLOCK_BYTES.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    let ((count, step), outer) = match plan.loops.split_last() {
+        Some((&inner, outer)) => (inner, outer),
+        None => ((1, 0), &[][..]),
+    };
+    // A storage that is told of reads is asked row by row.
+    let len = plan.run_elems.saturating_mul(ext);
+    let may_show = remote.is_none() && block_elems == plan.run_elems;
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
-        plan.for_each_run(&plan.loops, |mut at| {
-            let run = runs.next().ok_or(VALUES)?;
-            for block in run.chunks_mut(block_elems.saturating_mul(mem)) {
-                let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
-                let external = buffer.get_mut(..len).ok_or(BUFFER)?;
-                read(at, external)?;
-                let span = converting(block.len());
-                total = total.saturating_add(decoder.decode(external, block).out_of_range);
-                drop(span);
-                at = at.saturating_add(len as u64);
+        plan.for_each_run(outer, |mut at| {
+            let mut left = count;
+            while left > 0 {
+                if may_show {
+                    let n = storage.show_rows(Rows { at, len, step, count: left }, &mut |bytes| {
+                        let Some(run) = runs.next() else { return };
+                        let _span = converting(run.len());
+                        total = total.saturating_add(decoder.decode(bytes, run).out_of_range);
+                    });
+                    left = left.saturating_sub(n);
+                    at = at.saturating_add(step.saturating_mul(n as u64));
+                    if left == 0 {
+                        break;
+                    }
+                }
+                let run = runs.next().ok_or(VALUES)?;
+                let mut here = at;
+                for block in run.chunks_mut(block_elems.saturating_mul(mem)) {
+                    let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
+                    let external = buffer.get_mut(..len).ok_or(BUFFER)?;
+                    reached(here);
+                    let converted = decode_or_zeros(storage, here, external, |bytes| {
+                        let _span = converting(block.len());
+                        decoder.decode(bytes, block)
+                    })?;
+                    total = total.saturating_add(converted.out_of_range);
+                    here = here.saturating_add(len as u64);
+                }
+                left = left.saturating_sub(1);
+                at = at.saturating_add(step);
             }
             Ok::<(), ClassicError>(())
         })

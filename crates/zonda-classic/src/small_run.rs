@@ -15,7 +15,7 @@ use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{Base, FileMode, FileState};
 use crate::header::{Header, Var};
-use crate::past_end::{BUFFER, read_or_zeros};
+use crate::past_end::{BUFFER, decode_or_zeros, read_or_zeros};
 use crate::tuning::{LITTLE_RUN_BYTES, NO_KERNEL_BYTES, STACK_RUN_BYTES, TINY_RUN_BYTES};
 
 /// Marks in `Transfer::found`, beside a place in the file, that say what the second step of a transfer does; 0 says nothing. This
@@ -282,7 +282,7 @@ impl SmallRun {
         mem: MemType,
         memory: &mut [u8],
     ) -> Result<Converted, ClassicError> {
-        if mem == self.ty.natural_mem() {
+        if mem == self.ty.natural_mem() && memory.len() <= TINY_RUN_BYTES {
             return read_natural(storage, self.at, memory, self.ty.size());
         }
         self.read_converted(storage, mem, memory)
@@ -300,7 +300,9 @@ impl SmallRun {
         if let Some(external) = [0u8; TINY_RUN_BYTES].get_mut(..len) {
             return self.decode(storage, &decoder, memory, external);
         }
-        on_stack(len, |external| self.decode(storage, &decoder, memory, external))
+        on_stack(len, |external| {
+            decode_or_zeros(storage, self.at, external, |bytes| decoder.decode(bytes, memory))
+        })
     }
 
     #[inline(always)]

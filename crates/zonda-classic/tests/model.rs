@@ -13,8 +13,8 @@ use zonda_format::{
     Values,
 };
 use zonda_model::{DimId, ExtType, Hyperslab, MemType, NcError, VarId};
-use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
+use zonda_storage::{Spec, Storage};
 
 /// Whether something happens that does so in `percent` of all cases.
 fn chance(random: &mut fastrand::Rng, percent: usize) -> bool {
@@ -94,7 +94,10 @@ impl Run {
     fn new(seed: u64) -> Run {
         let mut random = fastrand::Rng::with_seed(seed);
         let version = [Version::Cdf1, Version::Cdf2, Version::Cdf5][below(&mut random, 3)];
-        let storage: Arc<dyn Storage> = Arc::new(Memory::new());
+        let mut storage: Arc<dyn Storage> = Arc::new(Memory::new());
+        if seed % 2 == 1 {
+            storage = Spec::parse("cache:1:3").unwrap().build_on(storage).unwrap();
+        }
         let file =
             ClassicFile::create(Arc::clone(&storage), None, version, chance(&mut random, 20));
         Run {

@@ -1,9 +1,12 @@
-//! Copies that leave the processor's cache alone.
+//! What goes past the processor's cache, and what comes into it in time.
 //!
 //! A page that is put together from slices over many megabytes is out of the cache before it is
 //! written. Storing past the cache then saves reading each line before it is overwritten: measured
 //! on the case study (22 MB records in slices of 1 KiB), 31 instead of 55 ms for 197 MB.
 #![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+use crate::tuning::MOST_PREFETCHED_BYTES;
 
 /// As `to.copy_from_slice(from)`, for bytes that nobody reads soon.
 pub(crate) fn copy_past_cache(to: &mut [u8], from: &[u8]) {
@@ -43,6 +46,19 @@ unsafe fn stream(to: &mut [u8], from: &[u8]) {
     to[tail..].copy_from_slice(&from[tail..]);
     // Streamed stores are ordered by nothing else, and another thread may read after our unlock.
     _mm_sfence();
+}
+
+/// Has the processor fetch `bytes`, which are read next, while it does something else.
+#[inline]
+pub(crate) fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes[..bytes.len().min(MOST_PREFETCHED_BYTES)].chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 processor has the instruction, which changes nothing that a program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }
 
 #[cfg(test)]

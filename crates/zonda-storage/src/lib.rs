@@ -64,8 +64,8 @@ pub use sidecars::{
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{
-    Advice, DeviceSpace, Leased, ReadRange, RemoteReads, Stack, Storage, StorageStamp, WriteRange,
-    fill_by_writes,
+    Advice, DeviceSpace, Leased, ReadRange, RemoteReads, Rows, Stack, Storage, StorageStamp,
+    WriteRange, fill_by_writes,
 };
 pub use striping::{StripedFile, Striping, make_striped};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

@@ -35,6 +35,19 @@ pub struct WriteRange<'a> {
     pub data: &'a [u8],
 }
 
+/// Ranges of one length at one distance from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// Where the first begins, in bytes.
+    pub at: u64,
+    /// Bytes of each.
+    pub len: usize,
+    /// Bytes from the beginning of one to that of the next.
+    pub step: u64,
+    /// How many there are.
+    pub count: usize,
+}
+
 /// What a format knows about how its file will be read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Advice {
@@ -109,7 +122,7 @@ pub trait Leased: Send + Sync + fmt::Debug {
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen` and those of leases: the compiler finds one that a layer forgets, which would otherwise
+/// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen`, `show_rows` and those of leases: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {
@@ -127,6 +140,14 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// As [`Storage::read_at`].
     fn read_unseen(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         self.read_at(at, buf)
+    }
+
+    /// Shows `see` the bytes of rows, one row after the other, where they are in memory: who converts them saves a copy. It ends before the first
+    /// row of which not all bytes lie there side by side, for which [`Storage::read_at`] is to be asked, and gives how many were shown.
+    ///
+    /// `see` does nothing but compute: others may wait for the bytes meanwhile.
+    fn show_rows(&self, _rows: Rows, _see: &mut dyn FnMut(&[u8])) -> usize {
+        0
     }
 
     /// Reads many ranges in one call, in any order, and sets `got` of each.
@@ -266,8 +287,8 @@ macro_rules! forward {
     ($this:ident => $to:expr; all) => {
         $crate::forward! {
             $this => $to;
-            read_at, read_unseen, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len, has_other_writers,
-            remote, plain_file, lease, end_leases, try_end_leases, set_len, barrier, sync, invalidate, stamp
+            read_at, read_unseen, show_rows, read_ranges, write_at, write_ranges, fill_at, advise, rest, len, most_len,
+            has_other_writers, remote, plain_file, lease, end_leases, try_end_leases, set_len, barrier, sync, invalidate, stamp
         }
     };
     ($this:ident => $to:expr; $($method:ident),+) => {
@@ -283,6 +304,12 @@ macro_rules! forward {
         fn read_unseen(&self, at: u64, buf: &mut [u8]) -> Result<usize, $crate::StorageError> {
             let $this = self;
             $to.read_unseen(at, buf)
+        }
+    };
+    (@show_rows $this:ident => $to:expr) => {
+        fn show_rows(&self, rows: $crate::Rows, see: &mut dyn FnMut(&[u8])) -> usize {
+            let $this = self;
+            $to.show_rows(rows, see)
         }
     };
     (@read_ranges $this:ident => $to:expr) => {

@@ -38,6 +38,9 @@ pub(crate) const BOUNCE_BYTES: usize = 1 << 20;
 /// How many pieces of such memory `direct` keeps for later calls. No row: `make stacks` measures it.
 pub(crate) const MOST_KEPT_BOUNCES: usize = 4;
 
+/// Bytes of a mapped file that are converted between two looks whether somebody waits to write it. No row: `make stacks` measures it.
+pub(crate) const SHOWN_AT_ONCE_BYTES: usize = 1 << 20;
+
 // How large a cache is
 
 /// Pages that a cache within the memory of the process may have however little of that is left: enough to read ahead and to
@@ -100,6 +103,10 @@ pub(crate) const GRANULE_BYTES: usize = 16 << 10;
 /// Each further scattered miss in a page reads twice as much, up to this many times: a page that is asked for again and again
 /// is read whole in a few steps. Rows: `get_vara 64 random, 512 MB`.
 pub(crate) const GRANULE_DOUBLINGS: u32 = 4;
+
+/// The most bytes of a row that the processor is asked for while the one before is converted: it foresees the rest itself. Rows:
+/// `history 197 MB, ..., random, read`.
+pub(crate) const MOST_PREFETCHED_BYTES: usize = 1024;
 
 /// Reads of this many bytes or more bring no pages in: what a page saves is less than its copy costs. Rows:
 /// `array 64 MB, ..., read`.

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
-use zonda_storage::{Advice, Handles, Op, Spec, Storage, StorageError, WriteRange};
+use zonda_storage::{
+    Advice, Handles, Op, ReadRange, Rows, Spec, Storage, StorageError, WriteRange,
+};
 use zonda_testkit::Rng;
 
 type Counted = Cache<Count<Arc<Memory>>>;
@@ -124,6 +126,81 @@ fn a_scattered_read_does_not_fetch_a_page() -> Result<(), StorageError> {
     cache.read_at(3 << 20, &mut [0; 4])?;
     let counts = count.counts();
     assert_eq!((counts.read.calls, counts.read.bytes), (1, 16 << 10));
+    Ok(())
+}
+
+/// The rows that a cache shows, one after the other.
+fn rows_shown(cache: &dyn Storage, rows: Rows) -> Vec<Vec<u8>> {
+    let mut seen = Vec::new();
+    let n = cache.show_rows(rows, &mut |bytes| seen.push(bytes.to_vec()));
+    assert_eq!(seen.len(), n);
+    seen
+}
+
+#[test]
+fn rows_are_shown_as_far_as_they_are_in_pages() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(1, 64, 40_000);
+    let mut model = base.to_vec()?;
+    let expect = |model: &[u8], rows: Rows, n: usize| {
+        let at = |i: usize| rows.at as usize + i * rows.step as usize;
+        let rows = (0..n).map(|i| model[at(i)..at(i) + rows.len].to_vec());
+        rows.collect::<Vec<_>>()
+    };
+    let rows = Rows { at: 100, len: 50, step: 1000, count: 20 };
+    assert_eq!(rows_shown(&cache, rows), expect(&model, rows, 0), "nothing was read yet");
+    // The first three pages, and the fifth: from behind, so that nothing is read ahead.
+    for at in [16_384, 8192, 4096, 0] {
+        cache.read_ranges(&mut [ReadRange::new(at, &mut [0; 4095])])?;
+    }
+    assert_eq!(rows_shown(&cache, rows), expect(&model, rows, 13), "up to the fourth page");
+    let behind = Rows { at: 16_400, ..rows };
+    assert_eq!(rows_shown(&cache, behind), expect(&model, behind, 5), "up to the sixth");
+    let across = Rows { at: 4000, len: 200, step: 5000, count: 2 };
+    assert_eq!(rows_shown(&cache, across), expect(&model, across, 0), "in two pages");
+    // What was written and what was read, side by side.
+    cache.write_at(3100, &[7; 60])?;
+    model[3100..3160].fill(7);
+    assert_eq!(rows_shown(&cache, rows), expect(&model, rows, 13));
+    // What was only written.
+    cache.write_at(20_480, &[8; 100])?;
+    model[20_480..20_580].fill(8);
+    let written = Rows { at: 20_480, len: 40, step: 50, count: 3 };
+    assert_eq!(rows_shown(&cache, written), expect(&model, written, 2), "the third is not known");
+    // Rows that overlap, rows of one place, rows without bytes, places that no storage has.
+    for (step, len, count) in [(3, 50, 9), (0, 50, 4), (7, 0, 5)] {
+        let rows = Rows { at: 8200, len, step, count };
+        assert_eq!(rows_shown(&cache, rows), expect(&model, rows, count), "{rows:?}");
+    }
+    let far = Rows { at: 8200, len: 10, step: u64::MAX - 5, count: 3 };
+    assert_eq!(rows_shown(&cache, far), expect(&model, far, 1));
+    assert!(rows_shown(&cache, Rows { at: u64::MAX - 5, ..far }).is_empty());
+    assert!(rows_shown(&cache, Rows { at: 8200, len: usize::MAX, ..far }).is_empty());
+    // Behind a cut nothing is shown.
+    cache.set_len(8250)?;
+    let cut = Rows { at: 8200, len: 10, step: 20, count: 9 };
+    assert_eq!(rows_shown(&cache, cut), expect(&model, cut, 3));
+    let reads = count.counts().read.calls;
+    assert!(reads <= 4, "only read_ranges reads: {reads}");
+    Ok(())
+}
+
+/// A page of which a part is here is completed without reading that part again.
+#[test]
+fn gaps_of_a_page_are_read_one_by_one_where_much_lies_between() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(64, 4, 1 << 20);
+    let bytes = base.to_vec()?;
+    let read = |at: usize, len: usize| -> Result<(), StorageError> {
+        let mut buf = vec![0; len];
+        assert_eq!(cache.read_at(at as u64, &mut buf)?, len);
+        assert!(buf == bytes[at..at + len], "{at}");
+        Ok(())
+    };
+    // Each comes back to the page, so that twice as much is read each time.
+    for at in [130_000, 2000, 200_000, 70_000, 250_000, 100_000, 30_000, 170_000] {
+        read(at, 100)?;
+    }
+    assert_eq!(count.counts().read.bytes, 256 << 10, "each byte once");
+    read(1000, 15_000)?;
     Ok(())
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use shuttle::rand::Rng;
 use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use zonda_storage::{Advice, Leased, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes};
+use zonda_storage::{
+    Advice, Leased, ReadRange, Rows, Storage, StorageStamp, WriteRange, fill_by_writes,
+};
 pub(crate) use zonda_storage::{BLOCK_BYTES, Op, StorageError, forward};
 
 #[allow(dead_code, unreachable_pub, unused_imports)]
@@ -34,7 +36,7 @@ mod tuning;
 /// As in the crate.
 mod storage {
     pub(crate) use zonda_storage::{
-        Advice, Leased, ReadRange, Storage, WriteRange, fill_by_writes,
+        Advice, Leased, ReadRange, Rows, Storage, WriteRange, fill_by_writes,
     };
 }
 
@@ -361,9 +363,15 @@ fn beside<S: Send + Sync + 'static>(shared: &Arc<S>, calls: Vec<fn(&S)>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Byte `at`. Where a page has to leave for it that a broken disk refuses, that is the reader's error.
+/// Byte `at`, where it is or by a read. Where a page has to leave for it that a broken disk refuses, that is the reader's error.
 fn byte(cache: &dyn Storage, at: u64) -> u8 {
     let mut byte = [0];
+    if shuttle::rand::thread_rng().gen_bool(0.5) {
+        let row = Rows { at, len: 1, step: 1, count: 1 };
+        if cache.show_rows(row, &mut |bytes| byte.copy_from_slice(bytes)) == 1 {
+            return byte[0];
+        }
+    }
     loop {
         if let Ok(got) = cache.read_at(at, &mut byte) {
             assert_eq!(got, 1);

@@ -14,7 +14,8 @@ use crate::error::{Op, range_end};
 use crate::forward;
 use crate::os::Mapping;
 use crate::spec::{Below, Building, LayerSpec, Registered, SpecArgs, SpecError};
-use crate::storage::{ReadRange, Storage};
+use crate::storage::{ReadRange, Rows, Storage};
+use crate::tuning::SHOWN_AT_ONCE_BYTES;
 use crate::{StorageError, backend};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -139,6 +140,22 @@ impl<S: Storage> Storage for Mmap<S> {
         }
     }
 
+    fn show_rows(&self, rows: Rows, see: &mut dyn FnMut(&[u8])) -> usize {
+        let mapping = self.mapping.read();
+        // Without one, and where somebody waits to write, `read_at` knows what to do.
+        let Some(bytes) = mapping.as_ref().and_then(Mapping::bytes) else { return 0 };
+        let most = (SHOWN_AT_ONCE_BYTES / rows.len.max(1)).max(1).min(rows.count);
+        let (mut at, mut n) = (rows.at, 0);
+        while n < most {
+            let from = usize::try_from(at).unwrap_or(usize::MAX);
+            let Some(row) = bytes.get(from..from.saturating_add(rows.len)) else { break };
+            see(row);
+            n += 1;
+            at = at.saturating_add(rows.step);
+        }
+        n
+    }
+
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
         for range in &mut *ranges {
             range_end(Op::Read, range.at, range.buf.len())?;
@@ -166,6 +183,7 @@ impl<S: Storage> Storage for Mmap<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::OpenOptionsExt;
     use std::time::Duration;
     use tempfile::TempPath;
 
@@ -200,6 +218,42 @@ mod tests {
             assert_eq!(buf[..got], bytes[from..(from + len).min(bytes.len())], "{len} at {at}");
         }
         assert!(layer.read_at(u64::MAX, &mut [0; 2]).is_err());
+    }
+
+    #[test]
+    fn shows_rows_of_the_file() {
+        let Some(path) = file("rows", 100_000) else { return };
+        let (layer, bytes) = (open(&path), std::fs::read(&path).unwrap());
+        // Where the first begins, bytes of each, the step, how many there are; how many are shown.
+        for (at, len, step, count, n) in [
+            (0, 100, 1000, 3, 3),
+            (7, 10, 0, 4, 4),
+            (99_000, 100, 300, 9, 4),
+            (99_901, 100, 1, 1, 0),
+            (5, 0, 3, 2, 2),
+            (50, 100_000, 1, 2, 0),
+            (1, 1, u64::MAX, 2, 1),
+            (u64::MAX, 2, 2, 2, 0),
+            (0, usize::MAX, 1, 1, 0),
+            // No more at a time than the one who waits to write can wait for.
+            (0, 1 << 14, 1, 1000, SHOWN_AT_ONCE_BYTES >> 14),
+        ] {
+            let mut shown = 0;
+            let rows = Rows { at, len, step, count };
+            let told = layer.show_rows(rows, &mut |row| {
+                let from = (at + shown as u64 * step) as usize;
+                assert_eq!(row, &bytes[from..from + len], "{rows:?}");
+                shown += 1;
+            });
+            assert_eq!((told, shown), (n, n), "{rows:?}");
+        }
+        let _writer =
+            std::fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&path);
+        assert_eq!(
+            layer.show_rows(Rows { at: 0, len: 1, step: 1, count: 1 }, &mut |_| ()),
+            0,
+            "somebody waits to write"
+        );
     }
 
     #[test]
@@ -242,6 +296,8 @@ mod tests {
                     while !done.load(std::sync::atomic::Ordering::Acquire) {
                         for at in (0..8 << 20).step_by(1 << 20) {
                             layer.read_at(at, &mut buf).unwrap();
+                            let rows = Rows { at, len: 4096, step: 8192, count: 128 };
+                            layer.show_rows(rows, &mut |row| buf[..4096].copy_from_slice(row));
                         }
                     }
                 });

@@ -16,7 +16,7 @@ use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
-use super::memory::ValueMemory;
+use super::memory::{OwnMemory, ValueMemory};
 use super::of_ranks::limit_of_process;
 use super::settings::WriteBehindOptions;
 use crate::tuning::SPARE_PIECES;
@@ -212,7 +212,7 @@ impl Budget {
             taken.spare_bytes -= memory.capacity();
             taken.used += memory.capacity();
             memory::process().turn(Kind::Spare, Kind::Queues, memory.capacity() as u64);
-            return Some(ValueMemory::Own(memory));
+            return Some(ValueMemory::Own(OwnMemory::of(memory)));
         }
         if bytes > self.limit.saturating_sub(taken.used) {
             return None;
@@ -237,7 +237,7 @@ impl Budget {
             self.lock().used += more;
             memory::process().take_anyway(Kind::Queues, more as u64);
         }
-        Some(ValueMemory::Own(memory))
+        Some(ValueMemory::Own(OwnMemory::of(memory)))
     }
 
     /// Counts bytes that are taken elsewhere; false where the limit does not allow it now.
@@ -260,15 +260,14 @@ impl Budget {
             memory.leave();
             return;
         }
-        let mut memory = match memory {
-            ValueMemory::Own(memory) => memory,
+        let memory = match memory {
+            ValueMemory::Own(memory) => memory.into_bytes(),
             ValueMemory::Shared(block) => {
                 memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();
             }
         };
-        memory.clear();
         let bytes = memory.capacity();
         let mut taken = self.lock();
         taken.used = taken.used.saturating_sub(bytes);

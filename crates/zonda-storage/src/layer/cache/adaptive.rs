@@ -70,7 +70,7 @@ impl<S: Storage + Clone + 'static> Adaptive<S> {
 }
 
 impl<S: Storage + Clone + 'static> Storage for Adaptive<S> {
-    forward! { this => this.now(); read_ranges, rest, len, set_len, barrier, sync, invalidate, lease, end_leases, try_end_leases }
+    forward! { this => this.now(); show_rows, read_ranges, rest, len, set_len, barrier, sync, invalidate, lease, end_leases, try_end_leases }
     forward! { this => this.inner; most_len, has_other_writers, remote, plain_file, stamp }
 
     #[inline]

@@ -49,7 +49,7 @@ use super::background::{self, BackgroundWork};
 use super::{pages, policy};
 use crate::StorageError;
 use crate::forward;
-use crate::storage::{Leased, ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Leased, ReadRange, Rows, Storage, WriteRange, fill_by_writes};
 use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::lock::{Level, Mutex, Rank};
 use crate::tuning::{FIRST_PAGES, MOST_HINTS};
@@ -313,6 +313,10 @@ impl<S: Storage> Storage for Cache<S> {
         let mut range = [ReadRange::new(at, buf)];
         self.read_all(&mut range)?;
         Ok(range[0].got)
+    }
+
+    fn show_rows(&self, rows: Rows, see: &mut dyn FnMut(&[u8])) -> usize {
+        self.show(rows, see)
     }
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {

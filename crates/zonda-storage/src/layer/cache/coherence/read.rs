@@ -3,10 +3,13 @@
 use super::Cache;
 use super::find::LockedPage;
 use super::pages::{Page, copy_short};
-use super::policy::{Miss, MissFill, ReadPattern, ahead_bytes, block_pages, goes_by_pages};
+use super::policy::{
+    Miss, MissFill, ReadPattern, ahead_bytes, block_pages, goes_by_pages, is_read_apart,
+};
 use crate::StorageError;
+use crate::copy::prefetch;
 use crate::error::{Op, range_end};
-use crate::storage::{ReadRange, Storage};
+use crate::storage::{ReadRange, Rows, Storage};
 use crate::sync::atomic::Ordering;
 use crate::tuning::{GRANULE_BYTES, READ_BEHIND_BYTES};
 
@@ -28,6 +31,55 @@ impl<S: Storage> Cache<S> {
             self.go_on(index, slot);
         }
         true
+    }
+
+    /// Shows rows as far as they are in pages, those of one page under one lock; gives how many.
+    pub(super) fn show(&self, rows: Rows, see: &mut dyn FnMut(&[u8])) -> usize {
+        let len = self.len.load(Ordering::Acquire);
+        let (mut at, mut n_shown) = (rows.at, 0);
+        while n_shown < rows.count {
+            let of_page = Rows { at, count: rows.count - n_shown, ..rows };
+            let n = self.show_of_page(of_page, len, see);
+            if n == 0 {
+                break;
+            }
+            n_shown += n;
+            at = at.saturating_add(rows.step.saturating_mul(n as u64));
+        }
+        n_shown
+    }
+
+    /// Shows rows as far as they are in the page of the first, in a storage of `len` bytes.
+    fn show_of_page(&self, rows: Rows, len: u64, see: &mut dyn FnMut(&[u8])) -> usize {
+        let (index, first) = self.place(rows.at);
+        let Some((_, slot)) = self.hinted(index) else { return 0 };
+        let page = slot.read();
+        if page.index != index {
+            return 0;
+        }
+        let left = usize::try_from(len.saturating_sub(self.base(index))).unwrap_or(usize::MAX);
+        let there = &page.buf[..page.buf.len().min(left)];
+        let step = usize::try_from(rows.step).unwrap_or(usize::MAX);
+        let (mut a, mut n) = (first, 0);
+        while n < rows.count {
+            let b = a.saturating_add(rows.len);
+            let Some(bytes) = there.get(a..b).filter(|_| page.valid().covers(a, b)) else { break };
+            a = a.saturating_add(step);
+            // Rows are far from each other, so that the processor does not foresee the next one.
+            if let Some(next) = there.get(a..a.saturating_add(rows.len)) {
+                prefetch(next);
+            }
+            see(bytes);
+            n += 1;
+        }
+        if n > 0 {
+            self.touch(slot);
+        }
+        drop(page);
+        if n > 0 && slot.opens_block.load(Ordering::Relaxed) {
+            self.go_on(index, slot);
+        }
+        n
     }
 
     /// `read_ranges`: what is cached is copied, small misses bring their page in, and what remains
@@ -371,6 +423,8 @@ impl<S: Storage> Cache<S> {
                 let got = self.reads.time(b - a, read)?;
                 page.buf[a + got..b].fill(0);
             }
+            // What lies between is more than what calls of their own cost.
+            ref gaps if is_read_apart(gaps) => self.fill_apart(page, gaps)?,
             // One read of everything and a few copies, instead of many reads.
             [(first, _), .., (_, last)] => {
                 let no_memory = StorageError::NoMemory { bytes: (last - first) as u64 };
@@ -383,6 +437,21 @@ impl<S: Storage> Cache<S> {
             }
         }
         page.add_read(from, to);
+        Ok(())
+    }
+
+    /// Reads gaps of `page`, which ascend, each to its place.
+    fn fill_apart(&self, page: &mut Page, gaps: &[(usize, usize)]) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        let mut ranges = Vec::with_capacity(gaps.len());
+        let (mut rest, mut at) = (&mut page.buf[..], 0);
+        for &(a, b) in gaps {
+            let (gap, more) = rest[a - at..].split_at_mut(b - a);
+            ranges.push(ReadRange::new(base + a as u64, gap));
+            (rest, at) = (more, b);
+        }
+        self.inner.read_ranges(&mut ranges)?;
+        ranges.iter_mut().for_each(|range| range.buf[range.got..].fill(0));
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ mod writes;
 
 pub(crate) use eviction::{COLD, EvictionOrder, RecentlyEvicted};
 pub(crate) use pace::{CallKind, PaceScore};
-pub(crate) use reads::{Miss, MissFill, ahead_bytes, block_pages, goes_by_pages};
+pub(crate) use reads::{Miss, MissFill, ahead_bytes, block_pages, goes_by_pages, is_read_apart};
 pub(crate) use recent_reads::{ReadPattern, RecentReads, Returns};
 pub(crate) use room::PageGrant;
 pub use shape::CacheShape;

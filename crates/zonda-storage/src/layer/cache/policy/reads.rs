@@ -4,7 +4,9 @@
 //! comes back to it.
 
 use super::shape::CacheShape;
-use crate::tuning::{GRANULE_BYTES, GRANULE_DOUBLINGS, READ_AHEAD_BYTES, SLOW_AHEAD_BYTES};
+use crate::tuning::{
+    GRANULE_BYTES, GRANULE_DOUBLINGS, READ_AHEAD_BYTES, READ_OVER_BYTES, SLOW_AHEAD_BYTES,
+};
 
 /// How far a sequential reader is kept ahead of.
 pub(crate) fn ahead_bytes(is_slow: bool) -> u64 {
@@ -20,6 +22,12 @@ pub(crate) fn block_pages(shape: &CacheShape) -> u64 {
 /// where there is room for more than what is asked for.
 pub(crate) fn goes_by_pages(n: u64, is_slow: bool, may_go_ahead: impl FnOnce() -> bool) -> bool {
     is_slow && n < SLOW_AHEAD_BYTES && may_go_ahead()
+}
+
+/// Whether gaps of a page, which ascend, are read one by one: to read what lies between them, too, costs more.
+pub(crate) fn is_read_apart(gaps: &[(usize, usize)]) -> bool {
+    let between: usize = gaps.windows(2).map(|two| two[1].0 - two[0].1).sum();
+    between as u64 > READ_OVER_BYTES * gaps.len() as u64
 }
 
 /// A read that found something missing in its page.
@@ -120,6 +128,21 @@ mod tests {
             let shape = CacheShape::sized(page, pages);
             let what = format!("{page} {pages} {index} {block:?} {is_slow}");
             assert_eq!(shape.pages_after(index, file * page, block, is_slow), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn which_gaps_are_read_one_by_one() {
+        const OVER: usize = READ_OVER_BYTES as usize;
+        for (gaps, expected) in [
+            (&[][..], false),
+            (&[(0, 1)], false),
+            (&[(0, 1), (1 + 2 * OVER, 2 + 2 * OVER)], false),
+            (&[(0, 1), (2 + 2 * OVER, 3 + 2 * OVER)], true),
+            // Many small ones, of which one pair is far apart.
+            (&[(0, 1), (2, 3), (4, 5), (5 + 3 * OVER, 9 * OVER)], false),
+        ] {
+            assert_eq!(is_read_apart(gaps), expected, "{gaps:?}");
         }
     }
 
