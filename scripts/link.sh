@@ -75,7 +75,7 @@ if [ "$shared" ]; then
     # names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
     for flavour in mpi pnetcdf; do
         "$cc" -shared -nostdlib -o "$scratch/libnetcdf_$flavour.so.19" -Wl,-soname,"libnetcdf_$flavour.so.19" \
-            -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now \
+            -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack \
             -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
     done
     # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.

@@ -11,6 +11,7 @@ abi/generate.py --check
 scripts/allocations.py
 scripts/docs.py
 scripts/messages.py --check
+scripts/release/version.py --check
 
 # STYLE: a file of more than 900 lines is several things. Generated and tabular files do not count,
 # nor does the one public header, which C programs expect in one piece.

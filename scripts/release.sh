@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the files of a release. Everything is compiled from nothing, by the profile `dist`, in out/release/work.
+# Makes the files of a release. Everything is compiled from nothing, by the profile `release`, in out/release/work.
 #
 #   scripts/release.sh [FOLDER [PART...]]     out/release and all parts by default
 #

@@ -22,6 +22,7 @@ OWN = re.compile(rf'^version = "({NUMBER})"$', re.M)
 PLACES = (
     ("Cargo.toml", r'^zonda[\w-]* = \{ version = "', '"'),
     ("Cargo.lock", r'^name = "zonda(?:-[\w-]+)?"\nversion = "', '"'),
+    ("fuzz/Cargo.lock", r'^name = "zonda(?:-(?!fuzz)[\w-]+)?"\nversion = "', '"'),
     ("include/zonda.h", r'Version of Zonda, such as "', '"'),
     ("scripts/release/conda/recipe.yaml", r'^  version: "', '"'),
     ("docs/install.md", "zonda-", "-(?:cp310|linux)"),

@@ -3,7 +3,7 @@
 #
 #   scripts/release/wheel.sh [ARCH]      that of this machine by default
 #
-# All is compiled by the profile `dist`, in a folder of its own. $ZONDA_WORK/ARCH/prefix has what is installed then: the tests run on it
+# All is compiled by the profile `release`, in a folder of its own. $ZONDA_WORK/ARCH/prefix has what is installed then: the tests run on it
 # with ZONDA_LIBDIR=out/release/work/x86_64/prefix/lib.
 set -euo pipefail
 
@@ -16,19 +16,17 @@ ZONDA_ZIG=$ZONDA_TOOLS scripts/release/glibc.sh "$arch" $glibc "$work/glibc"
 cc=$work/glibc/cc
 export CARGO_TARGET_DIR=$work/target
 if [ "$arch" = "$(uname -m)" ]; then
-    built=$work/target/dist
+    built=$work/target/release
     export RUSTC_WRAPPER=$work/glibc/rustc
     arguments=()
 else
-    built=$work/target/$triple/dist
+    built=$work/target/$triple/release
     upper=$(tr 'a-z-' 'A-Z_' <<<"$triple")
     export "CARGO_TARGET_${upper}_LINKER=$cc" "CC_${triple//-/_}=$arch-linux-gnu-gcc" "AR_${triple//-/_}=$arch-linux-gnu-ar"
     export STRIP=$arch-linux-gnu-strip OBJCOPY=$arch-linux-gnu-objcopy ZONDA_RUNNER="qemu-$arch -L /usr/$arch-linux-gnu"
     arguments=(--target "$triple" --interpreter python3.10)
 fi
-# By itself and as an archive alone: cargo optimises no library across crates that is also one for other crates.
-cargo rustc --profile dist --locked --package zonda-capi --lib --crate-type staticlib "${arguments[@]:0:2}"
-cargo build --profile dist --locked --package zonda-cli "${arguments[@]:0:2}"
+cargo build --release --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
 CC=$cc ZONDA_BUILT=$built scripts/link.sh "$work/prefix"
 
 rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl
