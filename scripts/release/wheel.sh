@@ -3,7 +3,7 @@
 #
 #   scripts/release/wheel.sh [ARCH]      that of this machine by default
 #
-# All is compiled by the profile `release`, in a folder of its own. $ZONDA_WORK/ARCH/prefix has what is installed then: the tests run on it
+# All is compiled by the profile `release`, in a folder of its own; ZONDA_PROFILE and ZONDA_TARGET name others, to try these scripts. $ZONDA_WORK/ARCH/prefix has what is installed then: the tests run on it
 # with ZONDA_LIBDIR=out/release/work/x86_64/prefix/lib.
 set -euo pipefail
 
@@ -14,19 +14,20 @@ work=$ZONDA_WORK/$arch
 mkdir -p "$work"
 ZONDA_ZIG=$ZONDA_TOOLS scripts/release/glibc.sh "$arch" $glibc "$work/glibc"
 cc=$work/glibc/cc
-export CARGO_TARGET_DIR=$work/target
+export CARGO_TARGET_DIR=${ZONDA_TARGET:-$work/target}
+profile=${ZONDA_PROFILE:-release}
 if [ "$arch" = "$(uname -m)" ]; then
-    built=$work/target/release
+    built=$CARGO_TARGET_DIR/$profile
     export RUSTC_WRAPPER=$work/glibc/rustc
     arguments=()
 else
-    built=$work/target/$triple/release
+    built=$CARGO_TARGET_DIR/$triple/$profile
     upper=$(tr 'a-z-' 'A-Z_' <<<"$triple")
     export "CARGO_TARGET_${upper}_LINKER=$cc" "CC_${triple//-/_}=$arch-linux-gnu-gcc" "AR_${triple//-/_}=$arch-linux-gnu-ar"
     export STRIP=$arch-linux-gnu-strip OBJCOPY=$arch-linux-gnu-objcopy ZONDA_RUNNER="qemu-$arch -L /usr/$arch-linux-gnu"
     arguments=(--target "$triple" --interpreter python3.10)
 fi
-cargo build --release --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
+cargo build --profile "$profile" --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
 CC=$cc ZONDA_BUILT=$built scripts/link.sh "$work/prefix"
 
 rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl

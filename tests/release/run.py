@@ -286,7 +286,6 @@ def deb(counts, options):
                 expect(f"{program} with zonda-default", library_of(system, program), f"{PLACE}/lib/libnetcdf.so.19")
             contains("Debian's ncdump", system.run("ncdump 2>&1 || true"), "of Zonda")
             expect("what NCO and CDO make, with zonda-default", used(system), before)
-            contains("ldconfig", system.run("ldconfig -p | grep libnetcdf_mpi"), f"{PLACE}/lib/libnetcdf_mpi.so.19")
 
         def upgrade():
             newer = f"{options.version}+test1"

@@ -55,7 +55,8 @@ impl ExitTimer {
             let mut event: libc::sigevent = zeroed();
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = SIGNAL;
-            event.sigev_notify_thread_id = libc::gettid();
+            // By its number: its function came with glibc 2.30, and wheels are linked for an older one.
+            event.sigev_notify_thread_id = libc::syscall(libc::SYS_gettid) as libc::pid_t;
             let mut timer: c_int = 0;
             // Not the function of the C library, which may take memory.
             let (clock, at) = (libc::CLOCK_MONOTONIC, &raw mut timer);
