@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, filters, types
+    from . import errors as errors, filters as filters, netcdf4 as netcdf4, types as types, xarray_engine as xarray_engine
     from ._zonda import detect
     from .attributes import Attributes
     from .copying import Copied, copy
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .places import get_bin, get_include, get_lib, get_preload
     from .types import CompoundType, EnumType, OpaqueType, UserType, VlenType
     from .variable import Chunk, Variable
+    from .xarray_engine import open_mfdataset as open_mfdataset, to_netcdf as to_netcdf
+
+    __version__: str
 
 __all__ = [
     "Attributes", "Chunk", "CompoundType", "Copied", "Dataset", "Dimension", "EnumType", "Group", "NetCDFError", "OpaqueType",
@@ -50,18 +53,21 @@ _PLACES = {
 _HOMES = {name: module for module, names in _PLACES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _HOMES:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    elif name == "__version__":
-        value = importlib.import_module(f"{__name__}._zonda").version()
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Found without this function from now on.
-    globals()[name] = value
-    return value
+# Checkers of types see the imports above, and no name besides.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name in _HOMES:
+            value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        elif name == "__version__":
+            value = importlib.import_module(f"{__name__}._zonda").version()
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Found without this function from now on.
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

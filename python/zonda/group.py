@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -105,8 +106,10 @@ class Group:
     def _variable(self, entry: tuple[Any, ...]) -> Variable:
         return Variable(self, entry[0], entry[2], tuple(entry[3]))
 
-    def _missing(self, code: int, what: str, name: str) -> NotFound:
-        return NotFound(code, f"no {what} {name!r} in group {self.path!r}", self._file.path)
+    def _missing(self, code: int, what: str, name: str, known: Iterable[str]) -> NotFound:
+        text = f"no {what} {name!r} in group {self.path!r}"
+        near = get_close_matches(name, known, 1)
+        return NotFound(code, f"{text}; did you mean {near[0]!r}?" if near else text, self._file.path)
 
     def find_dimension(self, name: str) -> Dimension:
         """The dimension of that name here or in the nearest group above.
@@ -122,7 +125,7 @@ class Group:
             if found is not None:
                 return found
             group = group.parent
-        raise self._missing(_NC_EBADDIM, "dimension", name)
+        raise self._missing(_NC_EBADDIM, "dimension", name, self.dims)
 
     def find_type(self, name: str) -> nctypes.UserType:
         """The user-defined type of that name here or in the nearest group above. Raises `NotFound`."""
@@ -132,35 +135,44 @@ class Group:
             if found is not None:
                 return found
             group = group.parent
-        raise self._missing(_NC_EBADTYPE, "type", name)
+        raise self._missing(_NC_EBADTYPE, "type", name, self.types)
 
-    def __getitem__(self, path: str) -> Any:
+    def __getitem__(self, path: str) -> Variable | Any:
+        """The variable or group of that name or path; ``/`` is the root.
+
+        To checkers of types it is a variable; a group with its type is in `groups`.
+
+        Raises
+        ------
+        NotFound
+            If there is none (a KeyError); it says which name is nearly the same.
+        """
+        found, group, missing = self._find(path)
+        if found is not None:
+            return found
+        if not path.rstrip("/").endswith(missing):
+            raise group._missing(_NC_ENOGRP, "group", missing, group.groups)
+        raise group._missing(_NC_ENOTVAR, "variable or group", missing, [*group.variables, *group.groups])
+
+    def _find(self, path: str) -> tuple[Any, Group, str]:
+        """What a path leads to, or None, and the group and the name at which the way ends."""
         group: Group = self._dataset if path.startswith("/") else self
         parts = [part for part in path.split("/") if part]
         if not parts:
-            return group
+            return group, group, ""
         for part in parts[:-1]:
             inner = group.groups.get(part)
             if inner is None:
-                raise group._missing(_NC_ENOGRP, "group", part)
+                return None, group, part
             group = inner
-        name = parts[-1]
-        entry = self._dataset._entry(group._id, name)
-        if entry is not None:
-            return group._variable(entry)
-        inner = group.groups.get(name)
-        if inner is not None:
-            return inner
-        raise group._missing(_NC_ENOTVAR, "variable or group", name)
+        entry = self._dataset._entry(group._id, parts[-1])
+        found = group.groups.get(parts[-1]) if entry is None else group._variable(entry)
+        return found, group, parts[-1]
 
     def __contains__(self, path: object) -> bool:
         if not isinstance(path, str):
             return False
-        try:
-            self[path]
-        except NotFound:
-            return False
-        return True
+        return self._find(path)[0] is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter([entry[1] for entry in self._dataset._describe(self._id)[5]])

@@ -208,7 +208,22 @@ class Variable:
         values = np.asarray(self[...])
         return values if dtype is None else values.astype(dtype)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> NDArray[Any] | Any:
+        """The values that an index selects, as NumPy's basic and orthogonal indexing do: integers, slices with steps of either sign, ``...``, and
+        lists or masks, each along its dimension. Read from the file at each call.
+
+        Returns
+        -------
+        array
+            A new one, in native byte order and of the variable's dtype; an element where only integers were given. Nothing is masked or scaled.
+
+        Raises
+        ------
+        IndexError
+            For an index out of range, or one with too many dimensions.
+        NetCDFError
+            What reading met.
+        """
         selection = covering(select(key, self.shape))
         dtype = self.dtype
         buffer = _memory.empty(selection.counts, dtype)

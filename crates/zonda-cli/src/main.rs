@@ -15,6 +15,7 @@ mod ncml;
 mod placed;
 mod progress;
 mod ranks;
+mod similar;
 mod tuning;
 
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from typing import TYPE_CHECKING, Any, Callable, Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Hashable, Iterable, Literal, Mapping, overload
 
 import xarray as xr
 
@@ -22,7 +22,23 @@ except ImportError:  # xarray before 2025.9
     from xarray.backends import api as _xarray_writing  # type: ignore[no-redef]
 
 if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
     from xarray.core.datatree import DataTree
+
+    Source = xr.Dataset | xr.DataArray | DataTree
+
+    class Options(TypedDict, total=False):
+        """The options of `to_netcdf`, which are said there."""
+
+        format: str | None
+        group: str | None
+        encoding: Mapping[Hashable, Mapping[str, Any]] | None
+        unlimited_dims: Iterable[Hashable] | str | None
+        region: Mapping[Hashable, slice | str] | str | None
+        progress: bool | Callable[[int], Any]
+        write_behind: str
+        write_inherited_coords: bool
+        auto_complex: bool | None
 
 __all__ = ["enable_writing", "to_netcdf"]
 
@@ -37,6 +53,18 @@ class _Bytes:
         if self.getvalue is None:
             raise ValueError("the file was not finished")
         return self.getvalue()
+
+
+@overload
+def to_netcdf(dataset: Source, path: None = ..., mode: str = ..., *, compute: bool = ..., **options: Unpack[Options]) -> bytes: ...
+
+
+@overload
+def to_netcdf(dataset: Source, path: Any, mode: str = ..., *, compute: Literal[False], **options: Unpack[Options]) -> Any: ...
+
+
+@overload
+def to_netcdf(dataset: Source, path: Any, mode: str = ..., *, compute: Literal[True] = ..., **options: Unpack[Options]) -> None: ...
 
 
 def to_netcdf(

@@ -29,6 +29,7 @@ use std::io::Write;
 use zonda::{Dataset, GroupId};
 
 use crate::failure::{CommandFailure, Result};
+use crate::similar::similar_variable;
 use lines::CdlLines;
 use select::{find_groups, missing_variable};
 use times::{TimeBounds, TimeStyle};
@@ -119,16 +120,18 @@ enum GroupStep {
 /// Names that no variable or group has; errors of reading. What was made before an error is
 /// written.
 pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &CdlOptions) -> Result<()> {
-    let none = |what: &str, name: &[u8]| {
+    let none = |what: &str, name: &[u8], hint: &str| {
         let name = String::from_utf8_lossy(name);
-        Err(CommandFailure::at(file.path(), format!("{name}: no such {what}")))
+        Err(CommandFailure::at(file.path(), format!("{name}: no such {what}{hint}")))
     };
     if let Some(name) = missing_variable(file, &options.variables)? {
-        return none("variable", name);
+        let text = String::from_utf8_lossy(name);
+        let hint = file.in_group(GroupId::ROOT, |meta| similar_variable(meta, &text))?;
+        return none("variable", name, &hint);
     }
     let groups = match find_groups(file, &options.groups)? {
         Ok(groups) => groups,
-        Err(name) => return none("group", name),
+        Err(name) => return none("group", name, ""),
     };
     let mut lines = CdlLines::new(out, options.line_len);
     let done = write_all(&mut lines, file, options, &groups);

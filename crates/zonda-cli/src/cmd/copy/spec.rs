@@ -3,6 +3,8 @@
 use zonda::copy::{ChunkRule, FilterRule, Pattern, QuantizeRule};
 use zonda::{FilterSpec, Format, Quantize, QuantizeMode};
 
+use crate::similar::did_you_mean;
+
 type ParseResult<T> = Result<T, String>;
 
 /// Kinds of files, as `ncdump -k`, `nccopy -k` and others call them.
@@ -129,7 +131,11 @@ fn filter(text: &str) -> ParseResult<FilterSpec> {
         Some((_, id, _)) => *id,
         None => name.parse().map_err(|_| {
             let names: Vec<&str> = FILTERS.iter().map(|(name, ..)| *name).collect();
-            format!("no filter is called {name:?}; known: {}, none, or a number", names.join(", "))
+            let hint = did_you_mean(&name, names.iter().copied());
+            format!(
+                "no filter is called {name:?}{hint}; known: {}, none, or a number",
+                names.join(", ")
+            )
         })?,
     };
     let number = |text: &str| {

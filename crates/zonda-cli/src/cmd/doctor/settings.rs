@@ -7,6 +7,7 @@ use zonda::{WriteBehind, check_filter, filter_name};
 use zonda_runtime::setting;
 
 use super::Finding;
+use crate::similar::nearest;
 
 /// What a value has to be; the answer is why it is none.
 type Check = fn(&str) -> std::result::Result<(), String>;
@@ -113,12 +114,6 @@ pub(super) fn findings() -> Vec<Finding> {
     found
 }
 
-/// The name that another one is most like, if it is like it at all.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
-    scored.min().filter(|(distance, _)| *distance <= 3).map(|(_, known)| known)
-}
-
 /// Files with settings for URLs. What they hold may be secret, and is not shown.
 fn rc_files() -> Vec<Finding> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -179,13 +174,5 @@ mod tests {
             assert!(check(name, good), "{name}={good}");
             assert!(!check(name, bad), "{name}={bad}");
         }
-    }
-
-    #[test]
-    fn names_that_are_nearly_right() {
-        let names = || SETTINGS.iter().map(|(known, _)| *known);
-        assert_eq!(nearest("ZONDA_MEMROY", names()), Some("ZONDA_MEMORY"));
-        assert_eq!(nearest("ZONDA_THREAD", names()), Some("ZONDA_THREADS"));
-        assert_eq!(nearest("ZONDA_SOMETHING_ELSE", names()), None);
     }
 }

@@ -12,6 +12,7 @@ use super::DimIndex;
 use super::decode::{decoder, text};
 use crate::cdl::types::outward;
 use crate::failure::{CommandFailure, Result};
+use crate::similar::{did_you_mean, similar_variable};
 use crate::tuning::{LINE_ELEMS, MAP_ELEMS};
 
 /// Values of a variable, with what describes them.
@@ -261,10 +262,10 @@ fn group_of<'n>(file: &Dataset, path: &'n str) -> Result<Option<(GroupId, &'n st
 
 /// The variable of a name, which may be a path: id, type, dimensions.
 fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<SlicedDim>)> {
-    let missing = || CommandFailure::InFile(format!("{name}: no such variable"));
-    let (group, own) = group_of(file, name)?.ok_or_else(missing)?;
+    let missing = |hint: String| CommandFailure::InFile(format!("{name}: no such variable{hint}"));
+    let (group, own) = group_of(file, name)?.ok_or_else(|| missing(String::new()))?;
     file.in_group(group, |meta| {
-        let id = meta.find_var(own.as_bytes()).map_err(|_| missing())?;
+        let id = meta.find_var(own.as_bytes()).map_err(|_| missing(similar_variable(meta, own)))?;
         let var = meta.var(id)?;
         if let Some(error) = meta.var_fault(id) {
             return Err(error.into());
@@ -294,9 +295,10 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<SlicedDi
 /// Notes an index that was asked for in its dimension.
 fn place(dims: &mut [SlicedDim], at: &DimIndex, variable: &str) -> Result<()> {
     let known = dims.iter().map(|dim| dim.name.as_str()).collect::<Vec<_>>().join(", ");
+    let hint = did_you_mean(&at.dim, dims.iter().map(|dim| dim.name.as_str()));
     let Some(dim) = dims.iter_mut().find(|dim| dim.name == at.dim) else {
         let has = if known.is_empty() { "none".to_owned() } else { known };
-        let reason = format!("{variable}: no dimension {}; it has {has}", at.dim);
+        let reason = format!("{variable}: no dimension {}; it has {has}{hint}", at.dim);
         return Err(CommandFailure::InFile(reason));
     };
     let len = i64::try_from(dim.len).unwrap_or(i64::MAX);
