@@ -166,7 +166,7 @@ done
 read -ra runner <<<"${ZONDA_RUNNER-}"
 zonda() { "${runner[@]}" "$built/zonda" "$@"; }
 zonda man >"$scratch/zonda.1"
-for command in run info dump copy check diff recover view tune trace top iod completions man; do
+for command in run info dump copy check diff recover view tune trace top doctor iod completions man; do
     zonda man "$command" >"$scratch/zonda-$command.1"
 done
 put "$scratch"/zonda*.1 share/man/man1

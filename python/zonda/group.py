@@ -286,7 +286,7 @@ class Group:
         array = None if data is None else np.asarray(data)
         kind = self._kind(name, dtype, array)
         names = (dims,) if isinstance(dims, str) else tuple(dims)
-        if array is not None and names and array.ndim != len(names):
+        if array is not None and array.ndim != len(names):
             raise ValueError(f"data of {name!r} have {array.ndim} dimensions, {len(names)} are named")
         # Whatever can be refused is refused before anything is defined.
         pipeline = parse(filters)

@@ -299,7 +299,7 @@ class Variable:
         with Meter(self._group.dataset.progress, f"writing {self.name}", total) as meter:
             for start, count, stride, where in self._parts(selection, spread.dtype.itemsize, meter.is_shown):
                 # Not every array is aligned: messages between processes are not.
-                part = np.require(spread[where], requirements=["C", "A"])
+                part = np.require(spread[where] if where else spread, requirements=["C", "A"])
                 if spread.dtype == object:
                     self._file.put_objects(self._group._id, self._id, start, count, stride, part)
                 else:
@@ -317,7 +317,7 @@ class Variable:
             raise TypeError(f"{self.name!r} holds {types.text(self.datatype)}: read it into an array of objects")
         with Meter(self._group.dataset.progress, f"reading {self.name}", buffer.nbytes) as meter:
             for start, count, stride, where in self._parts(selection, buffer.itemsize, meter.is_shown):
-                part = buffer[where]
+                part = buffer[where] if where else buffer  # without dimensions an index would give the element
                 target = part if part.flags.c_contiguous else np.empty(count, dtype=buffer.dtype)
                 if objects:
                     self._file.get_objects(self._group._id, self._id, start, count, stride, target)
@@ -330,7 +330,8 @@ class Variable:
 
     def _report(self, misfits: int, dtype: str, done: str) -> None:
         if misfits:
-            text = f"variable {self.name!r}: {misfits} values do not fit from or to {dtype}; all others are {done}"
+            fit = "value does not fit" if misfits == 1 else "values do not fit"
+            text = f"variable {self.name!r}: {misfits} {fit} between {types.text(self.datatype)} and {dtype}; all others are {done}"
             raise NetCDFError(_NC_ERANGE, text, self._file.path)
 
     def _parts(

@@ -8,7 +8,7 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// The same for the name of a variable that a group does not have.
-pub(crate) fn similar_variable(meta: Meta<'_>, name: &str) -> String {
+pub(crate) fn similar_variable(meta: &Meta<'_>, name: &str) -> String {
     let ids = (0..meta.n_vars()).map_while(|number| i32::try_from(number).ok().map(VarId));
     let names: Vec<_> = ids
         .filter_map(|id| meta.var(id).ok())

@@ -7,6 +7,7 @@ import netCDF4
 import numpy as np
 import pytest
 
+import zonda
 from zonda._zonda import File, default_fill
 
 
@@ -198,3 +199,25 @@ def test_names_that_are_no_utf8_come_and_go(tmp_path):
     name = file.group(0)[4][0][1]
     assert name == "ab\udcfcd" and name.encode("utf-8", "surrogateescape") == b"ab\xfcd"
     file.close()
+
+
+def test_scalars_through_a_file(tmp_path):
+    path = tmp_path / "scalars.nc"
+    with zonda.create(path) as ds:
+        ds.create_variable("number", data=5.5)
+        ds.create_variable("text", str)[...] = "word"
+        with pytest.raises(ValueError, match="1 dimensions, 0 are named"):
+            ds.create_variable("q", data=np.arange(3))
+        assert "q" not in ds
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["n"] = np.int16(7)
+    with zonda.open(path) as ds:
+        number = ds["number"]
+        assert number[()] == 5.5 and number[...].shape == () and float(number[...]) == 5.5
+        assert np.asarray(number) == 5.5
+        out = np.zeros((), "f4")
+        number.read_into(out)
+        assert out == 5.5
+        assert ds["text"][()] == "word"
+    with zonda.open(tmp_path / "other.h5") as ds:
+        assert ds["n"][()] == 7
