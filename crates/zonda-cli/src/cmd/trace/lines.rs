@@ -151,6 +151,11 @@ impl LineTrace {
             } else if !line.starts_with('#') && !line.trim().is_empty() {
                 let shown: String = line.chars().take(60).collect();
                 let shown = shown.escape_debug();
+                if trace.layers.is_empty() {
+                    return Err(format!(
+                        "no recording: neither what ZONDA_TRACE leaves nor lines of the event layer; line {number} is `{shown}`"
+                    ));
+                }
                 return Err(format!(
                     "line {number}: expected seconds, event#N, operation, offset, bytes, microseconds and \
                      outcome, found `{shown}`"

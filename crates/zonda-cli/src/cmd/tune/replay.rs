@@ -37,6 +37,12 @@ pub(super) struct ScratchFiles {
     read_buffer: Vec<u8>,
 }
 
+/// Has what was written handed down where the accesses were cut off: the barrier that the program made before it closed the file is not
+/// among them, and without it each stack leaves something else.
+fn end(accesses: &Accesses, storage: &dyn Storage) -> StorageResult<()> {
+    if accesses.cut { storage.barrier() } else { Ok(()) }
+}
+
 impl ScratchFiles {
     /// Makes the files, in `folder` or beside the originals.
     ///
@@ -137,6 +143,8 @@ impl ScratchFiles {
             spent += begin.elapsed();
         }
         let begin = Instant::now();
+        let ended = open_now.iter().flatten().try_for_each(|storage| end(accesses, &**storage));
+        ended.map_err(|why| ReplayFailure::Stack(why.to_string()))?;
         drop(open_now);
         Ok((spent + begin.elapsed()).as_secs_f64())
     }
@@ -150,8 +158,8 @@ impl ScratchFiles {
         open_now: &mut [Option<Arc<dyn Storage>>],
     ) -> StorageResult<()> {
         if access.what == AccessKind::Close {
-            open_now[access.opening] = None;
-            return Ok(());
+            let storage = open_now[access.opening].take();
+            return storage.map_or(Ok(()), |storage| end(accesses, &*storage));
         }
         let storage = self.opened(accesses, access.opening, stack, open_now)?;
         let more = &accesses.more[access.more.0..access.more.1];
