@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,26 +25,6 @@ _HUGE_PAGE = 2 << 20
 _SPARE_PART = 4
 
 _kept: deque[mmap.mmap] = deque()
-
-
-class _Lease:
-    """A block of memory in the hands of an array and its views, which hold it by their `base`."""
-
-    __slots__ = ("__array_interface__", "block")
-
-    def __init__(self, block: mmap.mmap, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.block = block
-        first = np.frombuffer(block, np.uint8).__array_interface__["data"][0]
-        # A type of several members has no text form that says all of it: bytes here, and the type by a view.
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": "|u1",
-            "shape": (math.prod(shape) * dtype.itemsize,),
-            "data": (first + -first % _HUGE_PAGE, False),
-        }
-
-    def __del__(self) -> None:
-        _give_back(self.block)
 
 
 def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -84,7 +65,7 @@ def _give_back(block: mmap.mmap) -> None:
         if len(block) <= KEPT_BYTES:
             _advise(block, "MADV_FREE")
             _kept.append(block)
-    except (IndexError, RuntimeError, TypeError):
+    except (AttributeError, IndexError, RuntimeError, TypeError):
         pass  # Another thread was faster, or Python ends: the block goes.
 
 
@@ -94,3 +75,24 @@ def _advise(block: mmap.mmap, advice: str) -> None:
         block.madvise(getattr(mmap, advice))
     except (AttributeError, OSError):
         pass
+
+
+class _Lease:
+    """A block of memory in the hands of an array and its views, which hold it by their `base`."""
+
+    __slots__ = ("__array_interface__", "block")
+
+    def __init__(self, block: mmap.mmap, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.block = block
+        first = np.frombuffer(block, np.uint8).__array_interface__["data"][0]
+        # A type of several members has no text form that says all of it: bytes here, and the type by a view.
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": "|u1",
+            "shape": (math.prod(shape) * dtype.itemsize,),
+            "data": (first + -first % _HUGE_PAGE, False),
+        }
+
+    def __del__(self, give_back: Callable[[mmap.mmap], None] = _give_back) -> None:
+        # The function is at hand: names of the module may be gone when Python ends.
+        give_back(self.block)

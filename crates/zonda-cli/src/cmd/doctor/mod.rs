@@ -9,8 +9,12 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 
 use crate::failure::Result;
 
@@ -18,7 +22,8 @@ use crate::failure::Result;
 ///
 /// Without arguments it looks at the machine, the settings of the environment, the filters that can be had, and the folder it is called in. Each
 /// PLACE is a folder, or a file in it, that programs are to write to: there a small file is written, locked and renamed, and removed again. A
-/// program after -- is not started: the loader is asked which libnetcdf it would load.
+/// program after -- is not started: the loader is asked which libnetcdf it would load, which runs no code of the program but of audit
+/// libraries that it names (DT_AUDIT).
 ///
 /// The output is what a report of a bug needs, with the error's line (ZONDA_EXPLAIN=1 prints more of it) and `zonda info FILE`. It has no names of
 /// files but those shown; settings that may hold a password are not shown.
@@ -104,6 +109,32 @@ impl Section {
     }
 }
 
+/// Signals that end programs, held back while files are tried, so that none of these stays. What a limit of file sizes would end the program
+/// by is an error of the call then.
+struct HeldSignals(Vec<(i32, Arc<AtomicBool>)>);
+
+impl HeldSignals {
+    fn hold() -> HeldSignals {
+        let held = [SIGINT, SIGTERM, SIGHUP, SIGXFSZ].map(|signal| {
+            let came = Arc::new(AtomicBool::new(false));
+            // Where it cannot be held, it ends the program as without this.
+            let _ = flag::register(signal, Arc::clone(&came));
+            (signal, came)
+        });
+        HeldSignals(held.into())
+    }
+
+    /// Ends the program by the signal that came meanwhile, if one did.
+    fn give_back(self) {
+        for (signal, came) in self.0.into_iter().filter(|(signal, _)| *signal != SIGXFSZ) {
+            if came.load(Ordering::Relaxed) {
+                // It ends the program; if it should fail, the command goes on to its end.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    }
+}
+
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let mut sections = vec![
         Section::new("machine", system::findings()),
@@ -118,11 +149,13 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     sections.push(Section::new("settings", settings::findings()));
     sections.push(Section::new("filters", settings::filters()));
+    let signals = HeldSignals::hold();
     let here = [PathBuf::from(".")];
     let asks_for_more = args.places.is_empty() && args.program.is_empty() && args.pid.is_none();
     for place in if asks_for_more { &here[..] } else { &args.places } {
         sections.push(Section::new(format!("place {}", place.display()), place::findings(place)));
     }
+    signals.give_back();
     let n_wrong = sections.iter().flat_map(|section| &section.findings);
     let n_wrong = n_wrong.filter(|finding| finding.level == Level::Wrong).count();
     if args.json {

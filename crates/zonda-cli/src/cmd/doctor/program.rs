@@ -35,8 +35,15 @@ pub(super) fn library(lib: Option<&Path>) -> Vec<Finding> {
 /// # Errors
 /// If there is no such program.
 pub(super) fn loads(name: &OsStr, lib: Option<&Path>) -> Result<Vec<Finding>> {
-    let ProgramLoads { executable, found, not_found, by_run } = loads::ask(name, lib)?;
+    let ProgramLoads { executable, found, not_found, not_asked, privileged, by_run } =
+        loads::ask(name, lib)?;
     let mut findings = Vec::new();
+    if privileged {
+        findings.push(Finding::note("it runs with more rights than its caller: the loader ignores LD_LIBRARY_PATH and LD_PRELOAD for it"));
+    }
+    if let Some(why) = &not_asked {
+        findings.push(Finding::note(format!("what it loads cannot be told: {why}")));
+    }
     for file in &found {
         let text = format!("{} loads {}", file.object.display(), file.library.display());
         findings.push(if file.is_ours {
@@ -53,7 +60,7 @@ pub(super) fn loads(name: &OsStr, lib: Option<&Path>) -> Result<Vec<Finding>> {
         let text = format!("{} finds no libnetcdf", object.display());
         findings.push(Finding::wrong(text).advised("`zonda run -- PROGRAM`, or LD_LIBRARY_PATH"));
     }
-    if found.is_empty() && not_found.is_empty() {
+    if found.is_empty() && not_found.is_empty() && not_asked.is_none() {
         let text = format!("{} names no libnetcdf", executable.display());
         let why = by_run.err().unwrap_or_else(|| "zonda run preloads Zonda's".to_owned());
         findings.push(Finding::note(text).advised(why));
@@ -69,51 +76,78 @@ pub(super) fn running(pid: u32) -> Result<Vec<Finding>> {
     let maps = PathBuf::from(format!("/proc/{pid}/maps"));
     let text = fs::read(&maps).map_err(|error| CommandFailure::at(&maps, error))?;
     let mapped = mapped(&String::from_utf8_lossy(&text));
-    let n_netcdf = mapped.iter().filter(|(_, kind)| *kind != "libhdf5").count();
-    let mut found: Vec<Finding> = mapped
-        .iter()
-        .map(|(file, kind)| match *kind {
-            "libhdf5" => Finding::note(format!("has {} loaded", file.display()))
-                .advised("its calls of HDF5 go there, not to Zonda"),
-            _ if is_zonda(file) => Finding::ok(format!("has {} loaded: Zonda", file.display())),
-            _ => Finding::note(format!("has {} loaded: not Zonda", file.display())),
-        })
-        .collect();
-    if n_netcdf == 0 {
+    let mut found = Vec::new();
+    for Mapped { file, kind, range, is_gone } in &mapped {
+        let has = format!("has {} loaded", file.display());
+        // The file of the mapping stays after its name has gone, as after an upgrade.
+        let bytes =
+            if *is_gone { format!("/proc/{pid}/map_files/{range}").into() } else { file.clone() };
+        found.push(match (kind, is_zonda(&bytes)) {
+            (LibraryKind::Hdf5, _) => {
+                Finding::note(has).advised("its calls of HDF5 go there, not to Zonda")
+            }
+            (LibraryKind::NetCdf, Ok(true)) => Finding::ok(format!("{has}: Zonda")),
+            (LibraryKind::NetCdf, Ok(false)) => Finding::note(format!("{has}: not Zonda")),
+            (LibraryKind::NetCdf, Err(error)) => {
+                Finding::note(format!("{has}; whether it is Zonda cannot be told: {error}"))
+            }
+        });
+        if *is_gone {
+            found.push(Finding::note(format!("{} was removed or replaced since", file.display())));
+        }
+    }
+    if !mapped.iter().any(|mapped| mapped.kind == LibraryKind::NetCdf) {
         found.push(Finding::note("has no libnetcdf loaded"));
     }
     Ok(found)
 }
 
+#[derive(Debug, PartialEq, Eq)]
+enum LibraryKind {
+    NetCdf,
+    Hdf5,
+}
+
+/// A file in a memory map.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapped {
+    file: PathBuf,
+    kind: LibraryKind,
+    /// The addresses of its first part, as `map_files` names them.
+    range: String,
+    /// Its name has gone.
+    is_gone: bool,
+}
+
 /// Files of netCDF and HDF5 in a memory map, each once.
-fn mapped(maps: &str) -> Vec<(PathBuf, &'static str)> {
-    let mut found: Vec<(PathBuf, &'static str)> = Vec::new();
+fn mapped(maps: &str) -> Vec<Mapped> {
+    let mut found: Vec<Mapped> = Vec::new();
     for line in maps.lines() {
-        let Some(at) = line.find('/') else { continue };
-        let file = Path::new(line[at..].trim_end_matches(" (deleted)"));
+        let (Some(at), Some(range)) = (line.find('/'), line.split(' ').next()) else { continue };
+        let name = line[at..].trim_end_matches(" (deleted)");
+        let is_gone = name.len() < line.len() - at;
+        let file = Path::new(name);
         let name = file.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-        let kind = if loads::is_netcdf(file) || name == "libzonda-preload.so" {
-            "libnetcdf"
-        } else if name.starts_with("libhdf5.")
-            || name.starts_with("libhdf5-")
-            || name.starts_with("libhdf5_serial.")
-        {
-            "libhdf5"
-        } else {
-            continue;
+        let is_hdf5 =
+            ["libhdf5.", "libhdf5-", "libhdf5_serial."].iter().any(|begin| name.starts_with(begin));
+        let kind = match () {
+            () if loads::is_netcdf(file) || name == "libzonda-preload.so" => LibraryKind::NetCdf,
+            () if is_hdf5 => LibraryKind::Hdf5,
+            () => continue,
         };
-        if !found.iter().any(|(known, _)| known == file) {
-            found.push((file.to_owned(), kind));
+        if !found.iter().any(|known| known.file == file) {
+            found.push(Mapped { file: file.to_owned(), kind, range: range.to_owned(), is_gone });
         }
     }
     found
 }
 
 /// Whether a library says so of itself: it holds the text that `nc_inq_libvers` gives.
-fn is_zonda(file: &Path) -> bool {
+fn is_zonda(file: &Path) -> std::io::Result<bool> {
     const SAYS: &[u8] = b" of Zonda ";
     // A library of 100 MB with all debugging symbols is read in a few hundredths of a second.
-    fs::read(file).is_ok_and(|bytes| bytes.windows(SAYS.len()).any(|window| window == SAYS))
+    let bytes = fs::read(file)?;
+    Ok(bytes.windows(SAYS.len()).any(|window| window == SAYS))
 }
 
 #[cfg(test)]
@@ -128,14 +162,18 @@ mod tests {
                     7f04-7f05 r-xp 00000000 08:01 14 /v/h5py.libs/libhdf5-346dda4d.so.310.2.0 (deleted)\n\
                     7f05-7f06 r-xp 00000000 08:01 14 /usr/lib/libhdf5_hl.so.100\n\
                     7f06-7f07 rw-p 00000000 00:00 0 [heap]\n";
-        let found: Vec<_> = mapped(maps)
-            .into_iter()
-            .map(|(file, kind)| (file.display().to_string(), kind))
-            .collect();
-        let expected = [
-            ("/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22".to_owned(), "libnetcdf"),
-            ("/v/h5py.libs/libhdf5-346dda4d.so.310.2.0".to_owned(), "libhdf5"),
-        ];
-        assert_eq!(found, expected);
+        let netcdf = Mapped {
+            file: "/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22".into(),
+            kind: LibraryKind::NetCdf,
+            range: "7f02-7f03".to_owned(),
+            is_gone: false,
+        };
+        let hdf5 = Mapped {
+            file: "/v/h5py.libs/libhdf5-346dda4d.so.310.2.0".into(),
+            kind: LibraryKind::Hdf5,
+            range: "7f04-7f05".to_owned(),
+            is_gone: true,
+        };
+        assert_eq!(mapped(maps), [netcdf, hdf5]);
     }
 }

@@ -17,6 +17,10 @@ pub(in crate::cmd) struct ProgramLoads {
     pub(in crate::cmd) found: Vec<LoadedFile>,
     /// Parts that name a libnetcdf which the loader does not find.
     pub(in crate::cmd) not_found: Vec<PathBuf>,
+    /// Why parts could not be asked about, if any could not.
+    pub(in crate::cmd) not_asked: Option<String>,
+    /// Whether the loader ignores the environment for it.
+    pub(in crate::cmd) privileged: bool,
     /// How `zonda run` gives it Zonda's library, or why it cannot.
     pub(in crate::cmd) by_run: std::result::Result<&'static str, String>,
 }
@@ -29,7 +33,8 @@ pub(in crate::cmd) struct LoadedFile {
     pub(in crate::cmd) is_ours: bool,
 }
 
-/// Asks the loader, with the environment as it is. No code of the program runs.
+/// Asks the loader, with the environment as it is. No code of the program runs, but that of audit libraries that it names for the loader
+/// (`DT_AUDIT`).
 ///
 /// # Errors
 /// If there is no such program, or the folder of Zonda's library is not found.
@@ -45,11 +50,22 @@ pub(in crate::cmd) fn ask(name: &OsStr, lib: Option<&Path>) -> Result<ProgramLoa
         (Effect::Certain { .. }, Means::Both) => Ok("by LD_LIBRARY_PATH and LD_PRELOAD"),
     };
     let executable = program.executable().to_owned();
-    let (mut found, mut not_found) = (Vec::new(), Vec::new());
-    if let ExecutableKind::Dynamic(loader) = &program.kind {
+    let (mut found, mut not_found, mut not_asked) = (Vec::new(), Vec::new(), None);
+    // What the loader ignores for the program it would heed when it is asked about it.
+    let ignored = ["LD_LIBRARY_PATH", "LD_PRELOAD"].map(|name| (name, std::ffi::OsString::new()));
+    let environment = if program.privileged { &ignored[..] } else { &[] };
+    if let ExecutableKind::Dynamic(loader) = &program.kind
+        && !is_loader(loader)
+    {
+        not_asked = Some(format!("{} is no loader of the system", loader.display()));
+    } else if let ExecutableKind::Dynamic(loader) = &program.kind {
         let modules = program.python().map(Python::ask).unwrap_or_default().modules;
         for object in std::iter::once(executable.clone()).chain(modules) {
-            let now = loader::trace(loader, &object, &[]);
+            let now = loader::trace(loader, &object, environment);
+            if now.files.is_empty() && now.missing.is_empty() {
+                let (loader, object) = (loader.display(), object.display());
+                not_asked = Some(format!("{loader} does not say what {object} loads"));
+            }
             let is_preloaded = |file: &PathBuf| file.ends_with("libzonda-preload.so");
             let preloaded = now.files.iter().find(|file| is_preloaded(file));
             let named = now.files.iter().find(|file| loader::is_netcdf(file));
@@ -61,7 +77,14 @@ pub(in crate::cmd) fn ask(name: &OsStr, lib: Option<&Path>) -> Result<ProgramLoa
             }
         }
     }
-    Ok(ProgramLoads { executable, found, not_found, by_run })
+    let privileged = program.privileged;
+    Ok(ProgramLoads { executable, found, not_found, not_asked, privileged, by_run })
+}
+
+/// Whether a program names a loader of the C library, by its name, and not a program of its own that would run.
+fn is_loader(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    ["ld-linux", "ld-musl-", "ld64.so", "ld.so"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// The folder of Zonda's library.

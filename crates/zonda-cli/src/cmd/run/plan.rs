@@ -158,7 +158,7 @@ impl RunPlan {
         };
         if program.privileged {
             return hopeless(
-                "it is setuid or setgid, and the loader ignores LD_LIBRARY_PATH for such programs",
+                "it is setuid or setgid, or has capabilities, and the loader ignores LD_LIBRARY_PATH for such programs",
             );
         }
         let python = program.python().map(Python::ask).unwrap_or_default();

@@ -164,11 +164,15 @@ fn kind(path: &Path) -> Option<ExecutableKind> {
 fn is_privileged(path: &Path) -> bool {
     const SET_UID: u32 = 0o4000;
     const SET_GID: u32 = 0o2000;
-    fs::metadata(path).is_ok_and(|metadata| {
-        let mode = metadata.mode();
-        (mode & SET_UID != 0 && metadata.uid() != rustix::process::getuid().as_raw())
-            || (mode & SET_GID != 0 && metadata.gid() != rustix::process::getgid().as_raw())
-    })
+    // File capabilities are such rights, too.
+    let has_capabilities =
+        rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64][..]).is_ok();
+    has_capabilities
+        || fs::metadata(path).is_ok_and(|metadata| {
+            let mode = metadata.mode();
+            (mode & SET_UID != 0 && metadata.uid() != rustix::process::getuid().as_raw())
+                || (mode & SET_GID != 0 && metadata.gid() != rustix::process::getgid().as_raw())
+        })
 }
 
 #[cfg(test)]
