@@ -17,12 +17,12 @@ pub(crate) fn similar_variable(meta: &Meta<'_>, name: &str) -> String {
     did_you_mean(name, names.iter().map(AsRef::as_ref))
 }
 
-/// The known name that another one is most like: at most a third of its letters differ, or the case of any.
+/// The known name that another one is most like: at most a third of its letters differ, and no more than three; or the case of any.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = name.to_lowercase();
     let distance = |known: &str| strsim::damerau_levenshtein(&folded, &known.to_lowercase());
     let scored = known.into_iter().map(|known| (distance(known), known));
-    let most = name.chars().count().div_ceil(3).min(3);
+    let most = (name.chars().count() / 3).min(3);
     scored.min().filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
 }
 
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(near("Time"), Some("time"));
         assert_eq!(near("tmie"), Some("time"));
         assert_eq!(near("t3m"), Some("t2m"));
-        assert_eq!(near("pressure"), None);
+        assert_eq!((near("pressure"), near("x"), near("U")), (None, None, Some("u")));
         assert_eq!(nearest("x", []), None);
         assert_eq!(did_you_mean("tiem", known), "; did you mean time?");
         assert_eq!(did_you_mean("nothing", known), "");

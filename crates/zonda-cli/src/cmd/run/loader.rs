@@ -56,7 +56,7 @@ fn parse(text: &[u8]) -> LoaderTrace {
         if let (Some(at), b"not found") = (arrow, file) {
             trace.missing.push(OsString::from_vec(line[..at].to_vec()).into());
         } else if let Some(end) = file.windows(4).rposition(|four| four == b" (0x")
-            && file.starts_with(b"/")
+            && (arrow.is_some() || file.starts_with(b"/"))
         {
             trace.files.push(OsString::from_vec(file[..end].to_vec()).into());
         }
@@ -97,11 +97,13 @@ mod tests {
             \t/p/lib/libzonda-preload.so (0x00007f00)\n\
             \tlibnetcdf.so.19 => /p/my lib/libnetcdf.so.19 (0x00007f01)\n\
             \tlibmissing.so.1 => not found\n\
+            \tlibz.so.1 => dist/lib/libz.so.1 (0x00007f02)\n\
             \t/lib64/ld-linux-x86-64.so.2 (0x00007f02)\n\
             undefined symbol: H5open\t(/p/module.so)\n";
         let files = [
             "/p/lib/libzonda-preload.so",
             "/p/my lib/libnetcdf.so.19",
+            "dist/lib/libz.so.1",
             "/lib64/ld-linux-x86-64.so.2",
         ];
         let expected = LoaderTrace {
