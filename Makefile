@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE ?= fast
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench floors bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install uninstall release release-test fuzz aarch64 lint doc docs docs-test clean help
+.PHONY: build demo test check par bench floors counts bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install uninstall release release-test fuzz aarch64 lint doc docs docs-test clean help
 
 build: ## Rust crates, then the libraries and tools in dist/; PROFILE=release for those that are released
 	scripts/setup.sh --build
@@ -42,6 +42,12 @@ floors: ## small calls and small files beside the same work by hand: the table o
 	scripts/setup.sh --demo --test
 	@$(MAKE) --no-print-directory build PROFILE=release
 	bench/floors.py
+
+counts: ## instructions, calls, allocations, copies and shared lines of small work, beside their limits; four minutes
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build PROFILE=release
+	tests/counts/run.py
+	tests/counts/locked.py
 
 bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo
