@@ -296,15 +296,18 @@ impl File {
         if self.check_writable(Op::Write, at, 0).is_err() {
             return 0;
         }
-        let mut done = 0;
+        // Where the data end that were found last: some file systems look at each page on the way there.
+        let (mut done, mut hole) = (0, 0);
         while done < len {
             let next = from_at.saturating_add(done);
-            let data = from.next_data(next);
-            if data > next {
-                done = done.saturating_add(data - next).min(len);
-                continue;
+            if next >= hole {
+                let data = from.next_data(next);
+                if data > next {
+                    done = done.saturating_add(data - next).min(len);
+                    continue;
+                }
+                hole = from.fd.next_hole(next).unwrap_or(u64::MAX).max(next);
             }
-            let hole = from.fd.next_hole(next).unwrap_or(u64::MAX).max(next);
             let run = (len - done).min(hole - next).min(COPY_CALL_BYTES);
             let n = usize::try_from(run).unwrap_or(usize::MAX);
             match self.fd.copy_range(at.saturating_add(done), &from.fd, next, n) {
