@@ -129,7 +129,10 @@ impl File {
                 stride: slab.stride.as_deref(),
             };
             let (from, to) = part.bytes;
-            let values = bytes.get(from..to).unwrap_or_default();
+            let short = || {
+                PyValueError::new_err("bug in Zonda: a part of a put lies outside of its values")
+            };
+            let values = bytes.get(from..to).ok_or_else(short)?;
             out_of_range +=
                 self.call(py, |dataset| dataset.put(of, &here, mem, values))?.out_of_range;
         }

@@ -2,7 +2,7 @@
 
 use zonda::{Dataset, Hyperslab, StorageKind, VarRef};
 
-/// Bytes of a part for each thread that filters chunks: a tenth of a second of the slowest filters, or less.
+/// Bytes of a part for each thread that filters chunks: few enough that one takes less than a second with any filter, and enough chunks for all threads.
 const PART_BYTES: usize = 8 << 20;
 
 /// A part of a selection.

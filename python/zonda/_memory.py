@@ -1,6 +1,6 @@
 """Memory of large arrays that values are read into: used again when the last array in it is gone.
 
-The first touch of fresh memory costs a third of what reading an array takes: the system clears each page. So memory of an array
+The first touch of fresh memory costs a quarter of what reading a classic array takes: the system clears each page. So memory of an array
 of 4 MiB and more comes in blocks of huge pages, and is kept for the next array of about that size. What is kept the system may
 take back at any time (``MADV_FREE``), and more than `KEPT_BYTES` is given back at once.
 """

@@ -289,11 +289,18 @@ pub(crate) fn read_plan(
             let mut left = count;
             while left > 0 {
                 if may_show {
+                    let mut is_short = false;
                     let n = storage.show_rows(Rows { at, len, step, count: left }, &mut |bytes| {
-                        let Some(run) = runs.next() else { return };
+                        let Some(run) = runs.next() else {
+                            is_short = true;
+                            return;
+                        };
                         let _span = converting(run.len());
                         total = total.saturating_add(decoder.decode(bytes, run).out_of_range);
                     });
+                    if is_short {
+                        return Err(VALUES);
+                    }
                     left = left.saturating_sub(n);
                     at = at.saturating_add(step.saturating_mul(n as u64));
                     if left == 0 {

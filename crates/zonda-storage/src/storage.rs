@@ -122,7 +122,7 @@ pub trait Leased: Send + Sync + fmt::Debug {
 /// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
 /// flight at the same time land in some order, byte by byte.
 ///
-/// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen`, `show_rows` and those of leases: the compiler finds one that a layer forgets, which would otherwise
+/// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen`, `show_rows`, `plain_file` and those of leases: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
 pub trait Storage: Send + Sync + fmt::Debug {

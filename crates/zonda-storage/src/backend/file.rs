@@ -312,9 +312,11 @@ impl File {
             let n = usize::try_from(run).unwrap_or(usize::MAX);
             match self.fd.copy_range(at.saturating_add(done), &from.fd, next, n) {
                 Ok(0) | Err(_) => break,
-                Ok(n) => done += n as u64,
+                Ok(n) => {
+                    done += n as u64;
+                    self.note_written(n as u64);
+                }
             }
-            self.note_written(run);
         }
         done
     }

@@ -39,6 +39,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use zonda_format::VarRef;
+use zonda_runtime::Apart;
 use zonda_runtime::lock::{
     Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -78,10 +79,10 @@ pub(crate) struct WriteQueue {
     releasing: Mutex<()>,
     /// Signalled when a put was carried out that a thread waits for, or a thread has left the queue.
     progress: Condvar,
-    n_accepted: CacheLineCounter,
-    n_done: CacheLineCounter,
+    n_accepted: Apart<AtomicU64>,
+    n_done: Apart<AtomicU64>,
     /// Number of done puts at which waiting threads are woken; `u64::MAX` where none waits.
-    wake_at: CacheLineCounter,
+    wake_at: Apart<AtomicU64>,
     /// A put failed, and a later call has to report it.
     has_failed: AtomicBool,
     /// Number of records that inquiries show, for a file to which several threads may put at once.
@@ -139,19 +140,6 @@ fn rules_of(rules: &[Vec<Option<Arc<PutRules>>>], var: VarRef) -> Option<&Arc<Pu
     vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
 }
 
-/// A counter in a cache line of its own, so that threads that count different things do not slow each other down.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct CacheLineCounter(AtomicU64);
-
-impl std::ops::Deref for CacheLineCounter {
-    type Target = AtomicU64;
-
-    fn deref(&self) -> &AtomicU64 {
-        &self.0
-    }
-}
-
 /// A failure of a put that was accepted.
 #[derive(Clone, Debug)]
 struct PutFailure {
@@ -205,9 +193,9 @@ impl WriteQueue {
             state: Mutex::ranked(Rank::Queue, WriteQueueState::default()),
             releasing: Mutex::ranked(Rank::Release, ()),
             progress: Condvar::new(),
-            n_accepted: CacheLineCounter::default(),
-            n_done: CacheLineCounter::default(),
-            wake_at: CacheLineCounter(AtomicU64::new(u64::MAX)),
+            n_accepted: Apart::default(),
+            n_done: Apart::default(),
+            wake_at: Apart(AtomicU64::new(u64::MAX)),
             has_failed: AtomicBool::new(false),
             n_records,
             watch: watch::Watch::default(),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::run::loads::{self, ProgramLoads};
+use super::super::run::maps::{self, MappedFile};
 use super::Finding;
 use crate::failure::{CommandFailure, Result};
 
@@ -75,13 +76,17 @@ pub(super) fn loads(name: &OsStr, lib: Option<&Path>) -> Result<Vec<Finding>> {
 pub(super) fn running(pid: u32) -> Result<Vec<Finding>> {
     let maps = PathBuf::from(format!("/proc/{pid}/maps"));
     let text = fs::read(&maps).map_err(|error| CommandFailure::at(&maps, error))?;
-    let mapped = mapped(&String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
+    let mapped = mapped(&text);
     let mut found = Vec::new();
-    for Mapped { file, kind, range, is_gone } in &mapped {
+    for (MappedFile { range, file, is_gone }, kind) in &mapped {
         let has = format!("has {} loaded", file.display());
         // The file of the mapping stays after its name has gone, as after an upgrade.
-        let bytes =
-            if *is_gone { format!("/proc/{pid}/map_files/{range}").into() } else { file.clone() };
+        let bytes = if *is_gone {
+            format!("/proc/{pid}/map_files/{range}").into()
+        } else {
+            file.to_path_buf()
+        };
         found.push(match (kind, is_zonda(&bytes)) {
             (LibraryKind::Hdf5, _) => {
                 Finding::note(has).advised("its calls of HDF5 go there, not to Zonda")
@@ -96,7 +101,7 @@ pub(super) fn running(pid: u32) -> Result<Vec<Finding>> {
             found.push(Finding::note(format!("{} was removed or replaced since", file.display())));
         }
     }
-    if !mapped.iter().any(|mapped| mapped.kind == LibraryKind::NetCdf) {
+    if !mapped.iter().any(|(_, kind)| *kind == LibraryKind::NetCdf) {
         found.push(Finding::note("has no libnetcdf loaded"));
     }
     Ok(found)
@@ -108,35 +113,26 @@ enum LibraryKind {
     Hdf5,
 }
 
-/// A file in a memory map.
-#[derive(Debug, PartialEq, Eq)]
-struct Mapped {
-    file: PathBuf,
-    kind: LibraryKind,
-    /// The addresses of its first part, as `map_files` names them.
-    range: String,
-    /// Its name has gone.
-    is_gone: bool,
+/// What a file is by its name; nothing where it is neither.
+fn kind(file: &Path) -> Option<LibraryKind> {
+    let name = file.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    let is_hdf5 =
+        ["libhdf5.", "libhdf5-", "libhdf5_serial."].iter().any(|begin| name.starts_with(begin));
+    if loads::is_netcdf(file) || name == "libzonda-preload.so" {
+        Some(LibraryKind::NetCdf)
+    } else {
+        is_hdf5.then_some(LibraryKind::Hdf5)
+    }
 }
 
 /// Files of netCDF and HDF5 in a memory map, each once.
-fn mapped(maps: &str) -> Vec<Mapped> {
-    let mut found: Vec<Mapped> = Vec::new();
-    for line in maps.lines() {
-        let (Some(at), Some(range)) = (line.find('/'), line.split(' ').next()) else { continue };
-        let name = line[at..].trim_end_matches(" (deleted)");
-        let is_gone = name.len() < line.len() - at;
-        let file = Path::new(name);
-        let name = file.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-        let is_hdf5 =
-            ["libhdf5.", "libhdf5-", "libhdf5_serial."].iter().any(|begin| name.starts_with(begin));
-        let kind = match () {
-            () if loads::is_netcdf(file) || name == "libzonda-preload.so" => LibraryKind::NetCdf,
-            () if is_hdf5 => LibraryKind::Hdf5,
-            () => continue,
-        };
-        if !found.iter().any(|known| known.file == file) {
-            found.push(Mapped { file: file.to_owned(), kind, range: range.to_owned(), is_gone });
+fn mapped(maps: &str) -> Vec<(MappedFile<'_>, LibraryKind)> {
+    let mut found: Vec<(MappedFile<'_>, LibraryKind)> = Vec::new();
+    for mapped in maps::files(maps) {
+        if let Some(kind) = kind(mapped.file)
+            && !found.iter().any(|(known, _)| known.file == mapped.file)
+        {
+            found.push((mapped, kind));
         }
     }
     found
@@ -162,18 +158,13 @@ mod tests {
                     7f04-7f05 r-xp 00000000 08:01 14 /v/h5py.libs/libhdf5-346dda4d.so.310.2.0 (deleted)\n\
                     7f05-7f06 r-xp 00000000 08:01 14 /usr/lib/libhdf5_hl.so.100\n\
                     7f06-7f07 rw-p 00000000 00:00 0 [heap]\n";
-        let netcdf = Mapped {
-            file: "/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22".into(),
-            kind: LibraryKind::NetCdf,
-            range: "7f02-7f03".to_owned(),
-            is_gone: false,
-        };
-        let hdf5 = Mapped {
-            file: "/v/h5py.libs/libhdf5-346dda4d.so.310.2.0".into(),
-            kind: LibraryKind::Hdf5,
-            range: "7f04-7f05".to_owned(),
-            is_gone: true,
-        };
-        assert_eq!(mapped(maps), [netcdf, hdf5]);
+        let found = mapped(maps);
+        let found: Vec<_> =
+            found.iter().map(|(mapped, kind)| (mapped.file, mapped.is_gone, kind)).collect();
+        let expected = [
+            (Path::new("/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22"), false, &LibraryKind::NetCdf),
+            (Path::new("/v/h5py.libs/libhdf5-346dda4d.so.310.2.0"), true, &LibraryKind::Hdf5),
+        ];
+        assert_eq!(found, expected);
     }
 }

@@ -59,8 +59,8 @@ const SETTINGS: [(&str, Check); 19] = [
 ];
 
 /// Filters that files of others often have and that may come as plugins: registered numbers of HDF5.
-const KNOWN_PLUGINS: [(u32, &str); 4] =
-    [(32017, "SZ"), (32024, "SZ3"), (32018, "FPZIP"), (32019, "BSHUF + JPEG")];
+const KNOWN_PLUGINS: [(u32, &str); 5] =
+    [(32017, "SZ"), (32018, "FCIDECOMP"), (32024, "SZ3"), (32028, "SPERR"), (32033, "HTJ2K")];
 
 fn bytes(text: &str) -> std::result::Result<(), String> {
     setting::bytes_of(text)

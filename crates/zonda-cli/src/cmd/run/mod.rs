@@ -3,6 +3,7 @@
 mod check;
 mod loader;
 pub(in crate::cmd) mod loads;
+pub(in crate::cmd) mod maps;
 mod plan;
 mod program;
 mod server_traces;

@@ -15,7 +15,7 @@ use signal_hook::iterator::{Handle, Signals as SignalIterator};
 use zonda_runtime::worker::{self, Purpose};
 
 use super::plan::ZondaLibrary;
-use super::{loader, say};
+use super::{loader, maps, say};
 use crate::tuning::{FIRST_LOOK_PAUSE, LAST_LOOK_PAUSE};
 
 fn pid(id: u32) -> Option<Pid> {
@@ -124,9 +124,8 @@ fn mapped(id: u32, library: &ZondaLibrary) -> Option<PathBuf> {
 }
 
 fn choose(maps: &str, is_ours: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let files = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
     let mut other = None;
-    for file in files {
+    for file in maps::files(maps).map(|mapped| mapped.file) {
         let named = loader::is_netcdf(file) || file.ends_with("libzonda-preload.so");
         if named && is_ours(file) {
             return Some(file.to_owned());
