@@ -153,7 +153,7 @@ impl LineTrace {
                 let shown = shown.escape_debug();
                 if trace.layers.is_empty() {
                     return Err(format!(
-                        "no recording: neither what ZONDA_TRACE leaves nor lines of the event layer; line {number} is `{shown}`"
+                        "line {number}: the file is no recording: it has neither what ZONDA_TRACE leaves nor lines of the event layer, but `{shown}`"
                     ));
                 }
                 return Err(format!(
