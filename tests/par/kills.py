@@ -104,7 +104,7 @@ class Life:
             raise Wrong("it hangs; %s; %s" % (self.all_said(), self.log()))
         end = time.monotonic() + 10
         for pid in pids:
-            while alive(pid):
+            while launch.is_alive(pid):
                 if time.monotonic() > end:
                     raise Wrong("the launcher has ended, and process %d has not" % pid)
                 time.sleep(0.01)
@@ -126,13 +126,6 @@ class Life:
         except FileNotFoundError:
             return {}
         return {Path(words[0]): tuple(map(int, words[1:])) for words in map(str.split, lines) if len(words) == 4}
-
-
-def alive(pid):
-    try:
-        return Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 # ---- What is in a file

@@ -3,6 +3,7 @@
 Of other commands, and where there is no MPI, rank 0 does all of the work, and says so. What a script starts in each rank works for itself."""
 import contextlib
 import os
+import pathlib
 import random
 import re
 import signal
@@ -11,7 +12,6 @@ import subprocess
 import time
 from array import array
 
-import kills
 import launch
 import rig
 from rig import Wrong
@@ -156,7 +156,7 @@ def ends(mpi, scratch):
         if launch.stop(child, SECONDS):
             raise Wrong("rank %s gets %s, and it hangs: %s" % (rank, number, (folder / "said").read_text()[-600:]))
         end = time.monotonic() + 20
-        while any(kills.alive(pid) for pid in pids):
+        while any(launch.is_alive(pid) for pid in pids):
             if time.monotonic() > end:
                 raise Wrong("rank %s gets %s, and ranks live on" % (rank, number))
             time.sleep(0.01)
@@ -181,7 +181,7 @@ def under_way(child, folder):
     while time.monotonic() < end and child.poll() is None:
         if any(path.stat().st_size > 100_000 for path in folder.glob("b.nc.*") if path.exists()):
             pids = {}
-            for path in kills.Path("/proc").glob("[0-9]*/environ"):
+            for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
                 with contextlib.suppress(OSError):
                     variables = dict(pair.split(b"=", 1) for pair in path.read_bytes().split(b"\0") if b"=" in pair)
                     rank = variables.get(b"PMI_RANK", variables.get(b"OMPI_COMM_WORLD_RANK"))
@@ -196,18 +196,8 @@ def under_way(child, folder):
 
 def sessions(launcher):
     """Sessions of a process and of those that it has started."""
-    found, known = {launcher}, {launcher}
-    parents = {}
-    for path in kills.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            words = path.read_text().rpartition(")")[2].split()
-            parents[int(path.parent.name)] = (int(words[1]), int(words[3]))
-    grown = True
-    while grown:
-        more = {pid for pid, (parent, _) in parents.items() if parent in known} - known
-        known |= more
-        grown = bool(more)
-    return found | {parents[pid][1] for pid in known if pid in parents}
+    parents = launch.parents()
+    return {launcher} | {parents[pid][1] for pid in launch.descendants(launcher, parents) if pid in parents}
 
 
 def alone(mpi, scratch):
