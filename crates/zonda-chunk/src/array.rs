@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::memory::Blocks;
 use zonda_storage::Storage;
 
 use crate::ChunkError;
@@ -60,6 +61,8 @@ pub(crate) struct SharedArray {
     pub steps: Coords,
     pub fill: Box<[u8]>,
     pub partial_edge_unfiltered: bool,
+    /// Memory of chunks that are kept; before them, since it says where all of them go.
+    pub blocks: Blocks,
     pub cache: Arc<ChunkCache>,
     /// When the last request began.
     pub since: AtomicU64,
@@ -119,6 +122,7 @@ impl ChunkedArray {
             fill,
             partial_edge_unfiltered,
             cache: ChunkCache::new(engine, chunk_bytes.unwrap_or(0) as u64),
+            blocks: Blocks::new(chunk_bytes.unwrap_or(0)),
             since: AtomicU64::new(0),
             pattern: Mutex::ranked(Rank::Pattern, AccessPattern::default()),
             last_read: AtomicU64::new(u64::MAX),

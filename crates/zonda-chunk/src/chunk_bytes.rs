@@ -2,29 +2,30 @@
 
 use std::ops::{Deref, DerefMut};
 
-use memmap2::MmapMut;
+use zonda_runtime::memory::{Block, Blocks};
 
 use crate::ChunkError;
 use crate::stored::lengthen;
-use crate::tuning::MAPPED_BYTES;
 
 /// The bytes of a chunk.
 #[derive(Debug)]
 pub(crate) enum ChunkBytes {
     Heap(Vec<u8>),
-    Mapped(MmapMut),
+    Block(Block),
 }
 
 impl ChunkBytes {
-    /// `len` bytes; `spare` is used if it has that length, and keeps what it holds.
-    pub(crate) fn new(len: usize, spare: Option<ChunkBytes>) -> Result<ChunkBytes, ChunkError> {
+    /// As many bytes as a block has, of any value; `spare` is used if it has that length.
+    pub(crate) fn new(
+        blocks: &Blocks,
+        spare: Option<ChunkBytes>,
+    ) -> Result<ChunkBytes, ChunkError> {
+        let len = blocks.block_bytes();
         if let Some(spare) = spare.filter(|spare| spare.len() == len) {
             return Ok(spare);
         }
-        if len >= MAPPED_BYTES
-            && let Ok(mapped) = MmapMut::map_anon(len)
-        {
-            return Ok(ChunkBytes::Mapped(mapped));
+        if let Some(block) = blocks.take() {
+            return Ok(ChunkBytes::Block(block));
         }
         let mut bytes = Vec::new();
         lengthen(&mut bytes, len)?;
@@ -39,16 +40,17 @@ impl Deref for ChunkBytes {
     fn deref(&self) -> &[u8] {
         match self {
             ChunkBytes::Heap(bytes) => bytes,
-            ChunkBytes::Mapped(bytes) => bytes,
+            ChunkBytes::Block(bytes) => bytes,
         }
     }
 }
 
 impl DerefMut for ChunkBytes {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
             ChunkBytes::Heap(bytes) => bytes,
-            ChunkBytes::Mapped(bytes) => bytes,
+            ChunkBytes::Block(bytes) => bytes,
         }
     }
 }

@@ -14,6 +14,7 @@ mod one_element;
 mod plan;
 mod prefetch;
 mod read;
+mod read_model;
 mod read_one;
 mod recency;
 mod row_reader;

@@ -17,17 +17,16 @@ use crate::decode::{self, Decode};
 use crate::filter::Decoded;
 use crate::memory_parts::{MemoryPart, MemoryParts};
 use crate::plan::{self, PartBatch};
-use crate::prefetch::{Observation, PrefetchBox};
+use crate::prefetch::PrefetchBox;
+use crate::read_model::{self, FoundChunks, KeepRules};
 use crate::row_reader::{RowBuffers, read_rows};
 use crate::scatter::{fill_part, scatter_rows};
 use crate::selection::{Coords, GridSelection, run_in};
 use crate::stored::{LocatedChunk, UnfilteredChunk, decoding, lengthen};
 use crate::table::ChunkAt;
 use crate::tuning::{
-    CACHED_UNFILTERED_BYTES, CACHED_UNFILTERED_REQUESTS, CLAIMS_OF_A_THREAD, MAPPED_BYTES,
-    MOST_PREFETCH_CHUNKS, READ_BATCH_CHUNKS, READ_CLAIM_BYTES, READ_GAP_BYTES,
-    READ_POOL_CACHED_BYTES, READ_POOL_DECODED_BYTES, READ_POOL_UNFILTERED_BYTES,
-    SHUFFLED_ROW_ELEMS, SMALL_REQUEST_PART, TOLD_WALK_BYTES, claims_at_once,
+    LARGE_CHUNK_BYTES, MOST_PREFETCH_CHUNKS, READ_BATCH_CHUNKS, READ_GAP_BYTES, SHUFFLED_ROW_ELEMS,
+    TOLD_WALK_BYTES,
 };
 use crate::worker::WorkerBuffers;
 
@@ -44,27 +43,6 @@ struct ReadRequest<'a> {
     /// When the read began.
     since: u64,
     newer: Option<&'a dyn NewerChunks>,
-}
-
-/// Which chunks stay in the cache besides filtered ones that are wanted only in part.
-#[derive(Clone, Copy)]
-struct KeepRules {
-    /// Filtered chunks that are wanted as a whole.
-    whole: bool,
-    /// Unfiltered chunks.
-    unfiltered: bool,
-}
-
-impl KeepRules {
-    /// For a request for so many bytes of the file's form.
-    fn new(observed: &Observation, wanted_bytes: usize, chunk_bytes: usize) -> KeepRules {
-        KeepRules {
-            whole: observed.overlaps,
-            unfiltered: observed.same_chunk >= CACHED_UNFILTERED_REQUESTS
-                && wanted_bytes <= chunk_bytes / SMALL_REQUEST_PART
-                && chunk_bytes <= CACHED_UNFILTERED_BYTES,
-        }
-    }
 }
 
 /// The first thing that went wrong, by part number, and what was converted.
@@ -169,14 +147,13 @@ impl SharedArray {
             let far = self.is_remote().then(|| TOLD_WALK_BYTES.div_ceil(chunk_bytes as u64));
             let mut pattern = self.pattern.lock();
             let threads = (self.engine.threads(), far.map(|n| n.min(MOST_PREFETCH_CHUNKS)));
-            pattern.observe(&selection, threads, chunk_bytes >= MAPPED_BYTES)
+            pattern.observe(&selection, threads, chunk_bytes >= LARGE_CHUNK_BYTES)
         };
         self.background.note(observed.position);
         let wanted_bytes = selection.n_elems.saturating_mul(self.elem_size);
-        let mut keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes);
-        keep.unfiltered &= !self.storage.has_other_writers();
-        // With work for all threads, the prefetch can wait until this read is done.
-        let few = parts.n_parts() < self.engine.threads();
+        let alone = !self.storage.has_other_writers();
+        let keep = KeepRules::new(&observed, wanted_bytes, chunk_bytes, alone);
+        let few = read_model::prefetch_comes_first(parts.n_parts(), self.engine.threads());
         let ahead = observed.ahead.filter(|ahead| self.may_prefetch(ahead));
         let (before, after) = if few { (ahead, None) } else { (None, ahead) };
         self.start_prefetch(before);
@@ -240,37 +217,24 @@ impl SharedArray {
         hits
     }
 
-    /// How many chunks of a batch are worth the pool's threads; 1 where the calling thread does all of it.
-    fn n_tasks(&self, request: &ReadRequest<'_>, out_bytes: usize, chunk_bytes: usize) -> usize {
+    /// What a batch has of each kind of chunk.
+    fn found(
+        &self,
+        request: &ReadRequest<'_>,
+        out_bytes: usize,
+        chunk_bytes: usize,
+    ) -> FoundChunks {
         let filtered = |place: &ChunkAt| !self.filters.skips_all(place.mask);
-        let (mut n_decoded, mut n_ready, mut n_unfiltered) = (0usize, 0usize, 0usize);
+        let mut found = FoundChunks { chunk_bytes, out_bytes, ..FoundChunks::default() };
         for (place, hit) in request.places.iter().zip(request.hits) {
             match (hit, place) {
-                (CacheHit::Ready(_), _) => n_ready += 1,
-                (_, Some(place)) if filtered(place) => n_decoded += 1,
-                (_, Some(_)) => n_unfiltered += 1,
+                (CacheHit::Ready(_), _) => found.n_ready += 1,
+                (_, Some(place)) if filtered(place) => found.n_filtered += 1,
+                (_, Some(_)) => found.n_unfiltered += 1,
                 (_, None) => {}
             }
         }
-        let wanted = |n: usize| out_bytes.min(n.saturating_mul(chunk_bytes));
-        if n_decoded.saturating_mul(chunk_bytes) >= READ_POOL_DECODED_BYTES {
-            n_decoded + n_ready
-        } else if wanted(n_unfiltered) >= READ_POOL_UNFILTERED_BYTES {
-            n_unfiltered + n_ready
-        } else if wanted(n_ready) >= READ_POOL_CACHED_BYTES {
-            n_ready
-        } else {
-            1
-        }
-    }
-
-    /// How many of `n_tasks` chunks a thread claims at a time.
-    fn per_claim(&self, n_tasks: usize, chunk_bytes: usize) -> usize {
-        let threads = self.engine.threads();
-        let few = (READ_CLAIM_BYTES / chunk_bytes).max(1);
-        let many = READ_CLAIM_BYTES * claims_at_once(threads) / chunk_bytes;
-        // All of them come back some times, so that none is left with much when the others are done.
-        few.max(many.min(n_tasks / (threads * CLAIMS_OF_A_THREAD)))
+        found
     }
 
     /// Reads the parts of a batch, on as many threads as are worth it.
@@ -285,11 +249,9 @@ impl SharedArray {
             let told = ToldReads::new(remote, ranges, READ_GAP_BYTES);
             Mutex::ranked(Rank::Put, told)
         });
-        let n_tasks = self.n_tasks(request, parts.n_bytes(), chunk_bytes);
-        let per_claim = match n_tasks {
-            1 => usize::MAX,
-            _ => self.per_claim(n_tasks, chunk_bytes),
-        };
+        let found = self.found(request, parts.n_bytes(), chunk_bytes);
+        let n_tasks = found.n_tasks();
+        let per_claim = found.per_claim(n_tasks, self.engine.threads());
         let outcome = ReadOutcome::new();
         let work = || {
             let mut buffers = WorkerBuffers::take();
@@ -396,11 +358,7 @@ impl SharedArray {
         let key = selection.key(&part.pieces);
         let found = LocatedChunk { key: &key, place, is_edge: selection.is_edge(&key) };
         let is_raw = self.is_raw(&found);
-        let keep = match (is_raw, selection.is_whole(&part.pieces)) {
-            (true, _) => request.keep.unfiltered,
-            (false, true) => request.keep.whole,
-            (false, false) => true,
-        };
+        let keep = request.keep.of_chunk(is_raw, selection.is_whole(&part.pieces));
         if keep || matches!(hit, CacheHit::Loading) {
             let terms = ClaimTerms { keep, since: request.since, now: true };
             let chunk = match self.cache.claim(&key, terms) {

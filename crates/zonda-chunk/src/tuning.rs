@@ -45,9 +45,9 @@ pub(crate) const KEPT_BUFFERS_BUDGET_PART: u64 = 8;
 /// Bytes of a stored chunk from which on the length of the storage is compared before memory is taken: asking costs a
 /// call, and a damaged index may claim any length. Reads: "whole, deflate 4 shuffle, float".
 pub(crate) const CHECKED_FETCH_BYTES: u64 = 1 << 20;
-/// Bytes from which on memory of a cached chunk comes from the system, which clears it on first use. Reads: "layers,
+/// Bytes of a chunk from which on it is given up early where a walk has left it behind: the next one takes its memory. Reads: "layers,
 /// chunks 256x128x256, default cache".
-pub(crate) const MAPPED_BYTES: usize = 1 << 20;
+pub(crate) const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
 // ---- Reads: rows from the storage ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-//! The calls of the system that this crate makes: the only module with `unsafe`.
+//! The calls of the system that this crate makes.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -40,6 +40,13 @@ pub(crate) fn voluntary_switches() -> Option<u64> {
     // SAFETY: all zero is a `rusage`, too.
     let usage = unsafe { usage.assume_init() };
     (done == 0).then(|| u64::try_from(usage.ru_nvcsw).unwrap_or(0))
+}
+
+/// Bytes of a page of memory.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: the call reads a number of the system.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// Runs `body` while no signal is delivered to this thread.

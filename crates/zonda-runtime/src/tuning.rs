@@ -42,3 +42,21 @@ pub(crate) const SMALL_BUDGET_BYTES: u64 = 1 << 20;
 /// Moments at which the time of a holder and that of the process were noted together. More make ages more exact. No row:
 /// memory is not scarce there.
 pub(crate) const REMEMBERED_MOMENTS: usize = 32;
+
+/// Bytes of a pool's blocks that come from the program's allocator, and of its first region. Rows: `bench/reads.py`, `time series, chunks 256x16x16`.
+pub(crate) const FIRST_BLOCKS_BYTES: usize = 1 << 20;
+
+/// Bytes of a region of blocks, at most, unless all before it have more than this many times as many. Rows: `bench/reads.py`, `tiles ..., in time`.
+pub(crate) const MOST_BLOCK_REGION_BYTES: usize = 64 << 20;
+
+/// A region has at most one part in this many of all before it, beyond that. No row: memory of more than a gigabyte.
+pub(crate) const BLOCK_REGION_PART: usize = 8;
+
+/// Blocks that came back stay in memory as long as they are at most one part in this many of those that are out. Rows: as above.
+pub(crate) const BLOCK_IDLE_PART: u64 = 8;
+
+/// Bytes from which on a region lies on huge pages. Rows: as above.
+pub(crate) const HUGE_REGION_BYTES: usize = 4 << 20;
+
+/// The first touch of a huge page that takes this long was not worth it: the small ones that it stands for take about as long. Rows: as above.
+pub(crate) const SLOW_HUGE_PAGE: Duration = Duration::from_millis(1);

@@ -8,6 +8,7 @@
 use crate::tuning::SMALL_BUDGET_BYTES;
 
 mod ages;
+mod blocks;
 mod broker;
 mod clock;
 mod kind;
@@ -17,6 +18,7 @@ mod tests;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use ages::Ages;
+pub use blocks::{Block, Blocks};
 pub use broker::{Broker, Holder, MemoryUse};
 pub use clock::{USELESS, now, tick};
 pub use kind::Kind;
