@@ -209,7 +209,6 @@ fn sixty_pairs_cost_what_the_rules_say() {
     assert_eq!(found.len(), names.len());
     let mut wrong = Vec::new();
     for ((name, expected), found) in names.iter().zip(&expected).zip(&found) {
-        println!("{name}: {found:?}");
         if found != expected {
             wrong.push(format!("{name}: {found:?}, and not {expected:?}"));
         }
