@@ -228,8 +228,8 @@ def cell_plot(found: dict[Cell, dict], n: int) -> str:
         panel = groups.setdefault((cell.deflate, cell.how), {}).setdefault(cell.chunk, {line: {} for line in STYLES})
         for line, name in zip(STYLES, (REFERENCE, "zonda", FLOOR)):
             panel[line][cell.slice] = middle(one, name)
-    rows = [[(f"deflate {deflate}, {how}, chunks of {chunk}", panel) for chunk, panel in by_chunk.items()] for (deflate, how), by_chunk in groups.items()]
-    return panels.svg(f"Two variables of {n:,} doubles from Fortran: seconds over slice length", rows, STYLES)
+    rows = [[(f"deflate {deflate}, {how}\nchunks of {chunk:,}", panel) for chunk, panel in by_chunk.items()] for (deflate, how), by_chunk in groups.items()]
+    return panels.svg(f"Two variables of {n:,} doubles from Fortran: seconds over slice length", rows, STYLES, 150)
 
 
 def build(bin_dir: Path) -> str:
