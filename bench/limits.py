@@ -246,7 +246,8 @@ def main() -> int:
     print(f"{heading}\n\n{shown}")
     if not options.quick and not options.only:
         record = harness.keep(host, started, "-limits", {"gcc": gcc, "rounds": options.rounds, "libraries": harness.identity(libs)}, found)
-        written = floors_table.write(heading, shown, chosen, found, "bench/limits.py", floors_table.PLOT.with_name("performance-limits.svg"))
+        picture = floors_table.PLOT.with_name("performance-limits.svg")
+        written = floors_table.write(heading, f"{shown}\n\n![times the limit]({picture.name})", chosen, found, "bench/limits.py", picture)
         print(f"\nwritten: {', '.join(written)}; raw figures: {record}")
     for one in found:
         for name, why in one["errors"].items():

@@ -40,6 +40,7 @@ STACK, QUICK = (24, 2000, 2000), (24, 1000, 1000)
 CHUNKS, LEVELS = ((24, 500, 500), (5, 500, 500), (5, 200, 200), (1, 200, 200)), (1, 9)
 LENGTHS, SLICES = (10, 100, 1000, 10000), (1, 10, 100, 1000)
 PAGE = ROOT / "docs" / "dev" / "chunk-study.md"
+STACKS_PLOT, CELLS_PLOT = "chunk-study-stacks.svg", "chunk-study-fortran.svg"
 MOST_SECONDS = 300
 STYLES = {"netCDF-C": ("#d55e00", False), "Zonda": ("#0072b2", False), "limit": ("#999999", True)}
 
@@ -288,11 +289,13 @@ def main() -> int:
     rows = [Work(one["name"]) for one in found]
     parts = []
     if found:
-        parts.append(f"Stacks of {texts(shape)} shorts, milliseconds; the floor is the limit.\n\n" + floors_table.table(rows, found, libs))
+        shown = floors_table.table(rows, found, libs)
+        parts.append(f"Stacks of {texts(shape)} shorts, milliseconds; the floor is the limit.\n\n{shown}\n\n![stacks: times the limit]({STACKS_PLOT})")
     if sizes:
         parts.append("Sizes of the files.\n\n" + size_table(sizes))
     if of_cells:
-        parts.append(f"Two variables of {study.n:,} doubles from Fortran, milliseconds: netCDF-C / Zonda / limit; netCDF-C / Zonda with its quartiles.\n\n" + cell_table(of_cells))
+        parts.append(f"Two variables of {study.n:,} doubles from Fortran, milliseconds: netCDF-C / Zonda / limit; netCDF-C / Zonda with its quartiles.\n\n" + cell_table(of_cells)
+                     + f"\n\n![Fortran: seconds over slice]({CELLS_PLOT})")
     text = "\n\n".join(parts)
     print(f"{heading}\n\n{text}")
     every = [*found, *of_cells.values()]
@@ -301,8 +304,8 @@ def main() -> int:
         lines = csv.writer(f)
         lines.writerow(["row", "library", "round", "seconds"])
         lines.writerows([one["name"], name, number, s] for one in every for name, values in one["values"].items() for number, s in enumerate(values))
-    plots = {"chunk-study-stacks.svg": floors_table.plot(rows, found) if found else "",
-             "chunk-study-fortran.svg": cell_plot(of_cells, study.n) if of_cells else ""}
+    plots = {STACKS_PLOT: floors_table.plot(rows, found) if found else "",
+             CELLS_PLOT: cell_plot(of_cells, study.n) if of_cells else ""}
     home = out if options.quick or options.only else PAGE.parent
     for name, plot in plots.items():
         if plot:
