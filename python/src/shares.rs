@@ -1,6 +1,6 @@
 //! Large gets by several threads: each reads a part of what lies in one piece in the file, and decodes it while the processor's caches have it.
 
-use zonda::{Converted, Dataset, Hyperslab, MemType, VarRef, on_free_threads};
+use zonda::{Converted, Dataset, Hyperslab, MemType, NcError, VarRef, on_free_threads};
 use zonda_runtime::lock::{Mutex, Rank};
 
 use crate::decoding::Decoding;
@@ -44,13 +44,14 @@ pub(crate) fn get(
         return Ok(got);
     }
     // They are not of whole chunks, since there are none.
+    let outside =
+        || zonda::Error::because(NcError::Internal, "a part of a get lies outside of its memory");
     let mut rest = out;
     let mut cut = Vec::new();
     for part in parts::cut(slab, rest.len(), None, 1) {
         let (from, to) = part.bytes;
-        let (here, behind) = std::mem::take(&mut rest)
-            .split_at_mut_checked(to - from)
-            .ok_or_else(|| zonda::Error::because(zonda::NcError::Internal, "a part of a get lies outside of its memory"))?;
+        let whole = std::mem::take(&mut rest);
+        let (here, behind) = whole.split_at_mut_checked(to - from).ok_or_else(outside)?;
         cut.push((part, here));
         rest = behind;
     }
