@@ -30,7 +30,7 @@ from harness import REFERENCE, ROOT, Failed
 
 MOST_SECONDS = 900
 SHAPE = "64,361,720"  # 67 MB of float
-MAPS, BRICKS, SERIES, SMALL = "1,361,720", "16,91,120", "64,19,24", "1,24,72"
+MAPS, BRICKS, SERIES, SMALL = "1,361,720", "16,91,120", "64,19,24", "1,36,72"
 PACKED = ["--deflate", "1", "--shuffle", "1"]
 
 
