@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE ?= fast
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check par bench floors counts bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-cosmo conformance wheel install uninstall release release-test fuzz aarch64 lint doc docs docs-test clean help
+.PHONY: build demo test check par bench floors limits counts bench-writes bench-remote remote-table bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap study-chunks study-cosmo conformance wheel install uninstall release release-test fuzz aarch64 lint doc docs docs-test clean help
 
 build: ## Rust crates, then the libraries and tools in dist/; PROFILE=release for those that are released
 	scripts/setup.sh --build
@@ -42,6 +42,13 @@ floors: ## small calls and small files beside the same work by hand: the table o
 	scripts/setup.sh --demo --test
 	@$(MAKE) --no-print-directory build PROFILE=release
 	bench/floors.py
+
+limits: ## chunks, copies, large files and xarray beside what the machine allows: a table of docs/status/performance.md, half an hour
+	scripts/setup.sh --demo --python
+	@$(MAKE) --no-print-directory build PROFILE=release
+	scripts/wheel.sh out/wheels out/venv/bin/python
+	out/venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps out/wheels/zonda-*-abi3-*.whl
+	bench/limits.py
 
 counts: ## instructions, calls, allocations, copies and shared lines of small work, beside their limits; four minutes
 	scripts/setup.sh --test
@@ -133,6 +140,11 @@ study-overlap: ## chunk x slice x overlap of compute and output: the table and t
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build PROFILE=release
 	bench/study_overlap.py
+
+study-chunks: ## shapes of chunks x compression x access, stacks of images and slices from Fortran: tables and plots of docs/dev/chunk-study.md
+	scripts/setup.sh --demo
+	@$(MAKE) --no-print-directory build PROFILE=release
+	bench/study_chunks.py
 
 study-cosmo: ## a weather model's output: gathered, and by 1, 2, 3 and 6 groups of I/O servers; the table and the plot
 	scripts/setup.sh --par

@@ -6,7 +6,7 @@
     copies.py --repeat N        rounds that count (5); one before them does not
     copies.py --list
 
-`nccopy` is the distribution's (NCCOPY names another). Both results are read by the distribution's
+`nccopy` is the distribution's (NCCOPY names another); with NETCDF_LIBS=before=DIR an earlier DIR/../bin/zonda runs, too. Both results are read by the distribution's
 library and ncdump: other values, chunks or filters than those of nccopy's copy, and there is no time. `cp` is
 the limit of copies that change nothing. See README.md.
 """
@@ -30,7 +30,7 @@ from harness import REFERENCE, ROOT, Failed
 
 MOST_SECONDS = 900
 SHAPE = "64,361,720"  # 67 MB of float
-MAPS, BRICKS, SERIES = "1,361,720", "16,91,120", "64,19,24"
+MAPS, BRICKS, SERIES, SMALL = "1,361,720", "16,91,120", "64,19,24", "1,36,72"
 PACKED = ["--deflate", "1", "--shuffle", "1"]
 
 
@@ -53,6 +53,8 @@ def cases():
 
     maps, plain = ["--chunk", MAPS, *PACKED], ["--chunk", MAPS]
     yield Case("nothing changes, deflated maps", maps, [], [])
+    # nccopy puts small chunks together.
+    yield Case("nothing changes, deflated chunks of 5 KB", ["--chunk", SMALL, *PACKED], [], [], 0)
     yield Case("nothing changes, unfiltered maps", plain, [], [])
     yield Case("nothing changes, contiguous", ["--chunk", "none"], [], [])
     yield Case("deflate 1 becomes 5", maps, ["-d", "5", "-s"], ["-d", "5", "-s"])
@@ -64,16 +66,25 @@ def cases():
         yield Case(f"{name}, deflate 1", ["--chunk", old, *PACKED], change, change)
         yield Case(f"{name}, deflate 1, 16 MB of memory", ["--chunk", old, *PACKED],
                    [*change, "-m", "16M"], [*change, "-m", "16M"])
+    for name, old, new in (("maps become series", MAPS, SERIES), ("series become maps", SERIES, MAPS)):
+        yield Case(f"{name}, unfiltered", ["--chunk", old], ["-c", chunks(new)], ["-c", chunks(new)])
     yield Case("deflated maps become classic", maps, ["-k", "cdf5"], ["-k", "cdf5"])
     yield Case("classic becomes deflated maps", ["--classic"],
                ["-k", "nc4", "-d", "1", "-s", "-c", chunks(MAPS)], ["-k", "nc4", "-d", "1", "-s", "-c", chunks(MAPS)])
+
+
+def tool(libs: Path) -> Path:
+    """`zonda` beside a folder of libraries."""
+    return libs.parent / "bin" / "zonda"
 
 
 class Runner:
     def __init__(self, bin_dir: Path, libs: dict, folder: Path, repeat: int):
         self.bin_dir, self.libs, self.repeat, self.folder = bin_dir, libs, repeat, folder
         self.nccopy = os.environ.get("NCCOPY", "nccopy")
-        self.zonda = str(Path(os.environ.get("ZONDA_LIB", ROOT / "dist" / "lib")).parent / "bin" / "zonda")
+        self.tools = {"zonda": tool(Path(os.environ.get("ZONDA_LIB", ROOT / "dist" / "lib")))}
+        if "before" in libs and (before := tool(Path(libs["before"]["env"]["LD_LIBRARY_PATH"]))).exists():
+            self.tools["before"] = before
         self.source, self.target = folder / "source.nc", folder / "target.nc"
 
     def engine(self, name: str, args: list) -> dict:
@@ -115,9 +126,9 @@ class Runner:
     def measure(self, case: Case) -> dict:
         """All rounds of a case, the programs in turns; round 0 warms up."""
         self.make(case)
-        programs = {"nccopy": [self.nccopy, *case.nccopy, self.source, self.target],
-                    "zonda": [self.zonda, "copy", "-q", *case.zonda, self.source, self.target],
-                    "cp": ["cp", self.source, self.target]}
+        programs = {"nccopy": [self.nccopy, *case.nccopy, self.source, self.target]}
+        programs |= {n: [path, "copy", "-q", *case.zonda, self.source, self.target] for n, path in self.tools.items()}
+        programs["cp"] = ["cp", self.source, self.target]
         row = {"name": case.name, "seconds": {}, "cpu": {}, "size": {}, "errors": {}}
         digests = {}
         for number in range(self.repeat + 1):
@@ -135,9 +146,10 @@ class Runner:
                 if number > 0:
                     row["seconds"].setdefault(name, []).append(seconds)
                     row["cpu"].setdefault(name, []).append(cpu)
-        if len(set(digests.values())) > 1:
-            row["errors"]["zonda"] = "another digest than nccopy's copy"
-            row["seconds"].pop("zonda", None)
+        for name in digests:
+            if digests[name] != digests.get("nccopy"):
+                row["errors"][name] = "another digest than nccopy's copy"
+                row["seconds"].pop(name, None)
         for file in (self.source, self.target):
             file.unlink(missing_ok=True)
         return row

@@ -299,7 +299,7 @@ def main() -> int:
     print(f"{heading}\n\n{shown}")
     if not options.quick and not options.only:
         record = harness.keep(host, started, "-floors", {"gcc": gcc, "rounds": options.rounds, "libraries": harness.identity(libs)}, found)
-        written = floors_table.write(heading, shown, chosen, found, libs)
+        written = floors_table.write(heading, shown, chosen, found)
         print(f"\nwritten: {', '.join(written)}; raw figures: {record}")
     for one in found:
         for name, why in one["errors"].items():

@@ -1,18 +1,40 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The table and the plot of floors.py, and where they are kept."""
+"""The table and the plot of floors.py, limits.py and study_chunks.py, and where they are kept."""
 
 import math
 import re
 import statistics
+from dataclasses import dataclass
+from pathlib import Path
 
 from harness import REFERENCE, ROOT
 from run import spread
 
 FLOOR = "floor"
 PAGE, PLOT = ROOT / "docs" / "status" / "performance.md", ROOT / "docs" / "status" / "performance.svg"
-BEGIN, END = "<!-- bench/floors.py: begin -->", "<!-- bench/floors.py: end -->"
 SCALES = {"ns": 1e9, "us": 1e6, "ms": 1e3}
 COLOURS = {"netCDF-C": "#d55e00", "best peer": "#cc79a7", "before": "#56b4e9", "Zonda": "#0072b2"}
+
+
+@dataclass
+class Work:
+    """A row: its name, and what of it is shown."""
+
+    name: str
+    reach: str = ""  # "20 ns", "1.5 x floor", "3 x netCDF-C", "0.95 of floor"; with "or", one of several
+    unit: str = "ms"
+    ahead: bool = False  # netCDF-C and the peers are to be slower
+    more_is_better: bool = False
+
+
+def taken(row: dict, names: dict | None = None, limit: str = "", what: str = "seconds") -> dict:
+    """What reads.py, writes.py, copies.py and python.py found in a case, as a row here. `names` says who of them is which column (all, without it);
+    `limit` is the floor, by default the first one."""
+    limits = row.get("limit", {})
+    floor = limits.get(limit) or next(iter(limits.values()), [])
+    here = {name: names[name] if names else name for name in row[what] if name not in row["errors"] and (not names or name in names)}
+    errors = {(names or {}).get(name, name): why for name, why in row["errors"].items()}
+    return {"name": row["name"], "unit": "ms", "values": {here[n]: row[what][n] for n in here} | ({FLOOR: floor} if floor else {}), "errors": errors}
 
 
 def figure(x: float) -> str:
@@ -49,22 +71,28 @@ def over_floor(row, values: list | None, floor: list | None) -> list:
     return ratios(floor, values) if row.more_is_better else ratios(values, floor)
 
 
+def is_reached(row, values: dict, reach: str) -> bool:
+    """Whether the median of Zonda is what one part of `reach` asks for."""
+    mine, floor, number = values.get("zonda"), values.get(FLOOR), float(reach.split()[0])
+    if not mine:
+        return False
+    if reach.endswith("x floor"):
+        return bool(floor) and statistics.median(ratios(mine, floor)) <= number
+    if reach.endswith("x netCDF-C"):
+        return bool(values.get(REFERENCE)) and statistics.median(ratios(values[REFERENCE], mine)) >= number
+    if reach.endswith("of floor"):
+        return bool(floor) and statistics.median(mine) >= number * statistics.median(floor)
+    if row.more_is_better:
+        return statistics.median(mine) >= number
+    return statistics.median(mine) * SCALES[row.unit] <= number
+
+
 def verdict(row, values: dict) -> str:
     """What is to be reached, and whether Zonda's median does."""
     mine = values.get("zonda")
     said, met = [], True
     if row.reach:
-        number = float(row.reach.split()[0])
-        if not mine:
-            met = False
-        elif row.reach.endswith("x floor"):
-            met = bool(values.get(FLOOR)) and statistics.median(ratios(mine, values[FLOOR])) <= number
-        elif row.reach.endswith("of floor"):
-            met = bool(values.get(FLOOR)) and statistics.median(mine) >= number * statistics.median(values[FLOOR])
-        elif row.more_is_better:
-            met = statistics.median(mine) >= number
-        else:
-            met = statistics.median(mine) * SCALES[row.unit] <= number
+        met = any(is_reached(row, values, one) for one in row.reach.split(" or "))
         said.append(row.reach)
     if row.ahead:
         others = [values.get(REFERENCE), best_peer(row, values)[1]]
@@ -75,7 +103,8 @@ def verdict(row, values: dict) -> str:
 
 def table(rows: list, found: list[dict], libs: dict) -> str:
     before = "before" in libs
-    head = ["work", "unit", "netCDF-C", "best peer", *(["before"] if before else []), "Zonda", "floor", "Zonda / floor", "netCDF-C / Zonda",
+    beside = any(best_peer(row, one["values"])[0] for row, one in zip(rows, found))
+    head = ["work", "unit", "netCDF-C", *(["best peer"] if beside else []), *(["before"] if before else []), "Zonda", "floor", "Zonda / floor", "netCDF-C / Zonda",
             *(["Zonda / before"] if before else []), "to reach"]  # fmt: skip
     lines = [head, ["---"] * len(head)]
     for row, one in zip(rows, found):
@@ -86,7 +115,7 @@ def table(rows: list, found: list[dict], libs: dict) -> str:
             return "failed" if name in one["errors"] else shown(values.get(name), scale)
 
         over = ratios(values.get("zonda"), values.get(FLOOR))
-        cells = [row.name, row.unit, cell(REFERENCE), f"{peer} {shown(peers, scale)}" if peer else ""]
+        cells = [row.name, row.unit, cell(REFERENCE), *([f"{peer} {shown(peers, scale)}" if peer else ""] if beside else [])]
         cells += [cell("before")] if before else []
         cells += [cell("zonda"), cell(FLOOR), figure(statistics.median(over)) if over else "", shown(ratios(values.get(REFERENCE), values.get("zonda")))]
         cells += [shown(ratios(values.get("zonda"), values.get("before")))] if before else []
@@ -129,13 +158,22 @@ def plot(rows: list, found: list[dict]) -> str:
     return "\n".join([*out, "</svg>", ""])
 
 
-def write(heading: str, text: str, rows: list, found: list[dict], libs: dict) -> list[str]:
+def put(page: Path, mark: str, text: str) -> None:
+    """Puts a text between the marks of a page."""
+    begin, end = (f"<!-- {mark}: {which} -->" for which in ("begin", "end"))
+    old = page.read_text()
+    if old.count(begin) != 1 or old.count(end) != 1:
+        raise SystemExit(f"{page.relative_to(ROOT)} has not both marks of {mark}")
+    page.write_text(re.sub(re.escape(begin) + ".*" + re.escape(end), lambda _: f"{begin}\n{text}\n{end}", old, flags=re.S))
+
+
+def measured(heading: str, text: str) -> str:
+    """A table below what it was measured on."""
+    return "\n".join("    " + line for line in heading.splitlines()) + f"\n\n{text}"
+
+
+def write(heading: str, text: str, rows: list, found: list[dict], mark: str = "bench/floors.py", picture: Path = PLOT) -> list[str]:
     """Puts the table between the marks of the page, and the plot beside it."""
-    page = PAGE.read_text()
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise SystemExit(f"{PAGE.relative_to(ROOT)} has not both marks of bench/floors.py")
-    measured = "\n".join("    " + line for line in heading.splitlines())
-    new = f"{BEGIN}\n{measured}\n\n{text}\n{END}"
-    PAGE.write_text(re.sub(re.escape(BEGIN) + ".*" + re.escape(END), lambda _: new, page, flags=re.S))
-    PLOT.write_text(plot(rows, found))
-    return [str(path.relative_to(ROOT)) for path in (PAGE, PLOT)]
+    put(PAGE, mark, measured(heading, text))
+    picture.write_text(plot(rows, found))
+    return [str(path.relative_to(ROOT)) for path in (PAGE, picture)]

@@ -14,7 +14,8 @@ wheel's library replaced by `zonda run` (`preload-engine`); without xarray netCD
 reference's gets no time. Limits run in the same rounds: xarray on what is in memory already (`xarray-alone`:
 what no engine can avoid), the chunks fetched and inflated with no library between (`codec`), the file's
 bytes read, and copied in memory. ZONDA_PYTHON has the packages, ZONDA_DIST is what `make build` made.
-See README.md.
+ZONDA_PYTHON_BEFORE is a Python with an earlier
+package (`before-engine`). See README.md.
 """
 
 import argparse
@@ -36,8 +37,8 @@ import harness
 import reads
 from harness import BENCH, ROOT, Failed
 
-REFERENCE, MINE, ALONE = "netcdf4-engine", "zonda-engine", "xarray-alone"
-ENGINES = (REFERENCE, "preload-engine", "h5netcdf-engine", "hidefix", "zarr", MINE)
+REFERENCE, MINE, ALONE, BEFORE = "netcdf4-engine", "zonda-engine", "xarray-alone", "before-engine"
+ENGINES = (REFERENCE, "preload-engine", "h5netcdf-engine", "hidefix", "zarr", BEFORE, MINE)
 LIBRARIES = ("netcdf4", "preload", "h5py", "zonda.netcdf4", "zonda")
 # Who a peer of ours is measured against.
 RIVAL = {MINE: REFERENCE, "preload-engine": REFERENCE, "zonda": "netcdf4", "zonda.netcdf4": "netcdf4", "preload": "netcdf4"}
@@ -55,6 +56,7 @@ class Layout:
     filter: str
     packed: bool = False
     zarr: str = ""  # the filter of the store that is compared with it, where there is one
+    format: str = "NETCDF4"
 
     def like(self) -> bool:
         """Whether Zarr's data are compressed alike, so that times may be compared."""
@@ -70,7 +72,9 @@ LAYOUTS = (
     Layout("blocks, blosc lz4", BLOCK, "blosc", zarr="blosc"),
     Layout("maps, packed short, deflate 4", MAP, "deflate", packed=True),
     Layout("contiguous", (), "none", zarr="none"),
+    Layout("classic", (), "none", format="NETCDF3_64BIT_OFFSET"),
 )
+PLAIN = next(layout for layout in LAYOUTS if layout.name == "contiguous")
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ class Bench:
         self.shape = (self.maps, 721, 1440)
         self.bytes = 4 * math.prod(self.shape)  # of an array of floats
         self.python = os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python"))
+        self.before = os.environ.get("ZONDA_PYTHON_BEFORE", "")
         self.dist = Path(os.environ.get("ZONDA_DIST", ROOT / "dist"))
         self.bin = ROOT / "out" / "bench-bin"
         self.cores = len(os.sched_getaffinity(0))
@@ -142,7 +147,9 @@ class Bench:
             if peer != REFERENCE and not re.search(self.options.peers, peer):
                 continue
             why = ""
-            if peer.startswith("preload") and not (self.dist / "lib" / "libzonda-preload.so").exists():
+            if peer == BEFORE and not self.before:
+                why = "ZONDA_PYTHON_BEFORE does not say where"
+            elif peer.startswith("preload") and not (self.dist / "lib" / "libzonda-preload.so").exists():
                 why = f"no libzonda-preload.so in {self.dist}/lib"
             elif peer in needs:
                 out = subprocess.run([self.python, "-c", f"import {needs[peer]}"], env=self.env, capture_output=True, text=True)
@@ -153,9 +160,9 @@ class Bench:
                 found.add(peer)
         return found
 
-    def call(self, command: list, patience: float | None = None) -> dict:
+    def call(self, command: list, patience: float | None = None, env: dict | None = None) -> dict:
         try:
-            out = subprocess.run([str(w) for w in command], env=self.env, capture_output=True, text=True, timeout=patience)
+            out = subprocess.run([str(w) for w in command], env=env or self.env, capture_output=True, text=True, timeout=patience)
         except subprocess.TimeoutExpired:
             raise Failed(f"> {patience:g} s") from None
         if out.returncode != 0 or not out.stdout.strip():
@@ -168,8 +175,11 @@ class Bench:
 
     def peer(self, name: str, job: dict) -> dict:
         prefix = [self.dist / "bin" / "zonda", "run", "--"] if name.startswith("preload") else []
-        job = {**job, "peer": name}
-        line = self.call([*prefix, self.python, BENCH / "engines" / "python_peer.py", json.dumps(job)], self.options.patience)
+        # An earlier package is on its own: what the checkout has must not come before it.
+        env = {k: v for k, v in self.env.items() if k != "PYTHONPATH" or name != BEFORE}
+        job = {**job, "peer": MINE if name == BEFORE else name}
+        command = [*prefix, self.before if name == BEFORE else self.python, BENCH / "engines" / "python_peer.py", json.dumps(job)]
+        line = self.call(command, self.options.patience, env)
         self.versions[name] = line["version"]
         return line
 
@@ -198,7 +208,7 @@ class Bench:
             line = self.files("wide", {"path": str(path), "variables": more["variables"], "zarr": store})
             found = {"nc": [str(path)], "zarr": [store] if zarr else [], "bytes": line["bytes"]}
         else:
-            found = self.array(case.layout if case.op != "write" else LAYOUTS[-1], zarr and case.op != "write")
+            found = self.array(case.layout if case.op != "write" else PLAIN, zarr and case.op != "write")
         self.made[key] = found
         return found
 
@@ -216,7 +226,7 @@ class Bench:
         path = self.scratch / "array.nc"
         chunks = [min(c, s) for c, s in zip(layout.chunks, self.shape)]
         line = self.files("make", {"path": str(path), "shape": self.shape, "chunks": chunks, "filter": layout.filter,
-                                   "packed": layout.packed})  # fmt: skip
+                                   "packed": layout.packed, "format": layout.format})  # fmt: skip
         found = {"nc": [str(path)], "zarr": [], "bytes": line["bytes"]}
         if zarr and layout.zarr:
             store = str(path.with_suffix(".zarr"))
@@ -326,7 +336,7 @@ class Bench:
                 while file.read(MIB):
                     pass
         row["limit"].setdefault("read", []).append(time.perf_counter() - start)
-        if case.op in ("open", "open_many") or case.layout.filter == "blosc":
+        if case.op in ("open", "open_many") or case.layout.filter == "blosc" or case.layout.format != "NETCDF4":
             return
         start_of, count = [0, 0, 0], list(self.shape)
         slabs = [(start_of, count)]

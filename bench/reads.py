@@ -134,6 +134,9 @@ def cases():
             make = data(shape, chunk, kind, 0, int(filter == "zstd"), filter)
             limits = ("codec",) if filter == "zstd" else ("pread",)
             yield Case(f"whole, {filter}, {kind}", make, slabs(shape, "whole"), limits=limits)
+            if filter == "zstd":
+                yield Case(f"2-D blocks, {filter}, {kind}", make, slabs(shape, "blocks", 64, (1, 200, 300)))
+                yield Case(f"time series, {filter}, {kind}", make, slabs(shape, "series", 64))
     make = data(shape, (1, 64, 64), "float", 4, 1)
     yield Case("whole, deflate 4 shuffle, chunks of 16 KiB", make, slabs(shape, "whole"), target="limit 1.1")
     make = data(shape, (1, 721, 1440), "float", 4, 1)
@@ -214,28 +217,26 @@ def add_wheel(folder: Path) -> str:
     return python
 
 
-class Peers:
-    """Everything that can read: name -> (command in front of the options, environment, operations)."""
+def add_plugins(python: str) -> None:
+    """The reference has Zstandard only as a plugin: the one of the hdf5plugin package."""
+    if "HDF5_PLUGIN_PATH" not in os.environ:
+        out = subprocess.run([python, "-c", "import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)"],
+                             capture_output=True, text=True)
+        if out.returncode == 0:
+            os.environ["HDF5_PLUGIN_PATH"] = out.stdout.strip()
 
-    def __init__(self, folder: Path, patience: float):
-        self.patience = patience
-        python = add_wheel(folder)
-        self.libs = harness.libraries(folder)
+
+class Libraries:
+    """The libraries that can read: name -> (command in front of the options, environment, operations)."""
+
+    def __init__(self, libs: dict, folder: Path, patience: float):
+        self.libs, self.patience = libs, patience
         every = {"read", "open", "inquire", "strings", "threads"}
         self.all = {}
-        for name, lib in self.libs.items():
+        for name, lib in libs.items():
             # The reference's library crashes when two threads use it.
             can = every if name == "zonda" else every - {"threads"}
             self.all[name] = ([folder / "read4"], lib["env"], can)
-        if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode == 0:
-            self.all["h5py"] = ([python, BENCH / "engines" / "h5py_read.py"], dict(os.environ), {"read", "open", "inquire"})
-        rust = BENCH / "peers" / "target" / "release" / "peers"
-        if rust.exists():
-            for name in ("hidefix", "netcdf-reader", "rust-hdf5"):
-                self.all[name] = ([rust, name], dict(os.environ), {"read", "open"})
-        for name in ("zonda", "wheel", "h5py", "hidefix"):
-            if name not in self.all:
-                print(f"{name}: not there, left out", file=sys.stderr)
 
     def run(self, name: str, options: list) -> dict:
         command, env, _ = self.all[name]
@@ -249,10 +250,28 @@ class Peers:
         return json.loads(out.stdout.splitlines()[-1])
 
 
+class Peers(Libraries):
+    """Everything that can read."""
+
+    def __init__(self, folder: Path, patience: float):
+        python = add_wheel(folder)
+        add_plugins(python)
+        super().__init__(harness.libraries(folder), folder, patience)
+        if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode == 0:
+            self.all["h5py"] = ([python, BENCH / "engines" / "h5py_read.py"], dict(os.environ), {"read", "open", "inquire"})
+        rust = BENCH / "peers" / "target" / "release" / "peers"
+        if rust.exists():
+            for name in ("hidefix", "netcdf-reader", "rust-hdf5"):
+                self.all[name] = ([rust, name], dict(os.environ), {"read", "open"})
+        for name in ("zonda", "wheel", "h5py", "hidefix"):
+            if name not in self.all:
+                print(f"{name}: not there, left out", file=sys.stderr)
+
+
 # ---- running ----------------------------------------------------------------------------------------
 
 
-def measure(case: Case, peers: Peers, bin_dir: Path, files: list[Path], repeat: int) -> dict:
+def measure(case: Case, peers: Libraries, bin_dir: Path, files: list[Path], repeat: int) -> dict:
     """All rounds of one case; round 0 warms up, and is all there is of who is slow."""
     options = ["--file", files[0], "--op", case.op, *case.more]
     if case.reads:

@@ -25,6 +25,7 @@ import tempfile
 from pathlib import Path
 
 import harness
+import panels
 from harness import REFERENCE, ROOT, Failed
 
 CHUNKS, SLICES = (0, 1, 10, 100, 1000), (1, 10, 100, 1000)
@@ -115,46 +116,15 @@ def table(study: Study, heading: str) -> str:
 
 
 def plot(study: Study) -> str:
-    """A panel for each chunk: seconds over slice, both logarithmic."""
-    import math
-
+    """A panel for each chunk: seconds over slice."""
+    styles = {"compute only": ("#cccccc", False), **{n: (COLOURS[list(WAYS).index(n)], "sections" in n) for n in study.ways}}
     chunks = [c for c in CHUNKS if any(k[0] == c for k in study.seconds)]
-    every = [v for k in study.seconds if (v := study.median(*k)) is not None]
-    low, high = math.floor(math.log10(min(every))), math.ceil(math.log10(max(every)))
-    high = max(high, low + 1)
-    wide, tall, left, top = 190, 260, 50, 40
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" font-family="sans-serif" font-size="11">'.format(
-        left + len(chunks) * (wide + 20) + 10, top + tall + 90), '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="18" font-size="13">Two variables of {study.options.n:,} doubles: seconds over slice length</text>']
-    y_of = lambda v: top + tall * (high - math.log10(v)) / (high - low)
-    names = ["compute only", *study.ways]
-    colours = dict(zip(names, ["#cccccc", *(COLOURS[list(WAYS).index(n)] for n in study.ways)]))
-    for number, chunk in enumerate(chunks):
-        x0 = left + number * (wide + 20)
-        x_of = lambda slice: x0 + 15 + (wide - 30) * math.log10(slice) / 3
-        out.append(f'<rect x="{x0}" y="{top}" width="{wide}" height="{tall}" fill="none" stroke="#888"/>')
-        out.append(f'<text x="{x0 + wide / 2}" y="{top - 6}" text-anchor="middle">{chunk_name(chunk)}</text>')
-        for power in range(low, high + 1):
-            y = y_of(10**power)
-            out.append(f'<line x1="{x0}" x2="{x0 + wide}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-            if number == 0:
-                out.append(f'<text x="{x0 - 6}" y="{y + 4:.1f}" text-anchor="end">{10**power:g} s</text>')
-        for slice in SLICES:
-            out.append(f'<text x="{x_of(slice):.1f}" y="{top + tall + 15}" text-anchor="middle">{slice}</text>')
-        for name in names:
-            points = [(x_of(s), y_of(v)) for s in SLICES if (v := study.median(chunk, s, name)) is not None]
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            dashes = ' stroke-dasharray="5,3"' if "sections" in name else ""
-            out.append(f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"{dashes}/>')
-            out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colours[name]}"/>' for x, y in points]
-    for number, name in enumerate(names):
-        x, y = left + (number % 3) * 240, top + tall + 38 + 20 * (number // 3)
-        out.append(f'<line x1="{x}" x2="{x + 24}" y1="{y}" y2="{y}" stroke="{colours[name]}" stroke-width="3"/>')
-        out.append(f'<text x="{x + 30}" y="{y + 4}">{name}</text>')
-    return "\n".join([*out, "</svg>", ""])
+    row = [(chunk_name(c), {n: {s: study.median(c, s, n) for s in SLICES} for n in styles}) for c in chunks]
+    return panels.svg(f"Two variables of {study.options.n:,} doubles: seconds over slice length", [row], styles)
 
 
 def build(bin_dir: Path) -> str:
+    """Compiles the program in Fortran, with OpenMP; gcc's version."""
     if not (shutil.which("gfortran") and shutil.which("nf-config")):
         sys.exit("the study needs gfortran and netCDF-Fortran (libnetcdff-dev)")
     flags = subprocess.run(["nf-config", "--fflags"], capture_output=True, text=True).stdout.split()

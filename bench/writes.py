@@ -28,7 +28,7 @@ from pathlib import Path
 
 import harness
 from harness import REFERENCE, ROOT, Failed
-from reads import add_wheel
+from reads import add_plugins, add_wheel
 
 MOST_SECONDS = 900
 FLOAT, SHORT = (32, 721, 1440), (64, 721, 1440)  # 133 MB each
@@ -126,6 +126,7 @@ def cases():
         yield array(kind, "", "uncompressed", target=["limit 1.1"], quick=kind == "float")
         yield array(kind, "", "uncompressed", memory="double", target=["limit 1.1"])
         yield array(kind, "", "uncompressed", "slices")
+    yield array("short", "1 MiB", "uncompressed", "records", "double", target=["limit 1.3"])
     for language, engine in (("C", "write4"), ("Fortran", "table")):
         for chunk in (0, 1, 10, 100, 1000):
             for slice in (1, 10, 100, 1000):
@@ -190,15 +191,6 @@ def build(folder: Path) -> str:
     if built.exists():
         shutil.copy2(built, folder / "encode_limit")
     return gcc
-
-
-def add_plugins(python: str) -> None:
-    """The reference has Zstandard only as a plugin: the one of the hdf5plugin package."""
-    if "HDF5_PLUGIN_PATH" not in os.environ:
-        out = subprocess.run([python, "-c", "import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)"],
-                             capture_output=True, text=True)
-        if out.returncode == 0:
-            os.environ["HDF5_PLUGIN_PATH"] = out.stdout.strip()
 
 
 class Runner:

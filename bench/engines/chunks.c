@@ -1,6 +1,6 @@
-/* chunks: the values of v0 as they are in the file, chunk after chunk, for the limits of writing
- * (encode.c, and the example encode_limit of zonda-chunk). Chunks over the edge are filled up with
- * zeros. What is not chunked is one chunk. */
+/* chunks: the values of --var (v0; or several of one shape, a,b) as they are in the file, chunk after
+ * chunk, for the limits of writing (encode.c, and the example encode_limit of zonda-chunk). Chunks over
+ * the edge are filled up with zeros. What is not chunked is one chunk. At most three dimensions. */
 #define _POSIX_C_SOURCE 200809L
 #include "engine.h"
 
@@ -19,38 +19,56 @@ static void gather(const size_t *first)
         }
 }
 
-int main(int argc, char **argv)
+/* Writes the chunks of one variable; gives how many there are. */
+static size_t chunks_of(int ncid, const char *name, FILE *out, size_t *chunk_bytes)
 {
-    static const char *const known[] = {"--file", "--raw", NULL};
-    known_options(argc, argv, known);
-    int ncid, varid, rank, dimids[NC_MAX_VAR_DIMS], kind;
+    int varid, rank, dimids[NC_MAX_VAR_DIMS], kind;
     nc_type type;
-    NC(nc_open(option(argc, argv, "--file", NULL), NC_NOWRITE, &ncid));
-    NC(nc_inq_varid(ncid, "v0", &varid));
+    NC(nc_inq_varid(ncid, name, &varid));
     NC(nc_inq_var(ncid, varid, NULL, &type, &rank, dimids, NULL));
     NC(nc_inq_type(ncid, type, NULL, &size));
-    if (rank != RANK) return 2;
-    for (int d = 0; d < RANK; d++) NC(nc_inq_dimlen(ncid, dimids[d], &shape[d]));
-    NC(nc_inq_var_chunking(ncid, varid, &kind, chunk));
+    if (rank < 1 || rank > RANK) exit(2);
+    /* Dimensions that are lacking are the first ones, of length one. */
+    size_t skip = RANK - (size_t)rank, n = 0;
+    for (size_t d = 0; d < RANK; d++) shape[d] = chunk[d] = 1;
+    for (int d = 0; d < rank; d++) NC(nc_inq_dimlen(ncid, dimids[d], &shape[skip + (size_t)d]));
+    NC(nc_inq_var_chunking(ncid, varid, &kind, chunk + skip));
     if (kind != NC_CHUNKED) memcpy(chunk, shape, sizeof chunk);
-    size_t chunk_bytes = chunk[0] * chunk[1] * chunk[2] * size, n = 0;
+    *chunk_bytes = chunk[0] * chunk[1] * chunk[2] * size;
     whole = touched(shape[0] * shape[1] * shape[2] * size);
-    chunk_memory = touched(chunk_bytes);
+    chunk_memory = touched(*chunk_bytes);
     NC(nc_get_var(ncid, varid, whole));
-    NC(nc_close(ncid));
-    FILE *out = fopen(option(argc, argv, "--raw", NULL), "wb");
-    if (!out) return 1;
     size_t first[RANK];
     for (first[0] = 0; first[0] < shape[0]; first[0] += chunk[0])
         for (first[1] = 0; first[1] < shape[1]; first[1] += chunk[1])
             for (first[2] = 0; first[2] < shape[2]; first[2] += chunk[2], n++) {
-                memset(chunk_memory, 0, chunk_bytes);
+                memset(chunk_memory, 0, *chunk_bytes);
                 gather(first);
-                if (fwrite(chunk_memory, 1, chunk_bytes, out) != chunk_bytes) return 1;
+                if (fwrite(chunk_memory, 1, *chunk_bytes, out) != *chunk_bytes) exit(1);
             }
+    free(whole), free(chunk_memory);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const known[] = {"--file", "--raw", "--var", NULL};
+    known_options(argc, argv, known);
+    int ncid;
+    size_t n = 0, chunk_bytes = 0, before = 0;
+    NC(nc_open(option(argc, argv, "--file", NULL), NC_NOWRITE, &ncid));
+    FILE *out = fopen(option(argc, argv, "--raw", NULL), "wb");
+    if (!out) return 1;
+    char *names = strdup(option(argc, argv, "--var", "v0")), *rest = names;
+    for (char *name; (name = strtok_r(rest, ",", &rest)); before = chunk_bytes) {
+        n += chunks_of(ncid, name, out, &chunk_bytes);
+        if (before && before != chunk_bytes) return 2;
+    }
+    NC(nc_close(ncid));
     if (fclose(out) != 0) return 1;
     char params[80];
     snprintf(params, sizeof params, "{\"chunk_bytes\": %zu, \"elem\": %zu}", chunk_bytes, size);
     result("chunks", params, 0, n * chunk_bytes, n, NULL);
+    free(names);
     return 0;
 }

@@ -51,11 +51,12 @@ def define(file, shape) -> None:
 
 def make(job) -> dict:
     shape = job["shape"]
-    with netCDF4.Dataset(job["path"], "w") as file:
+    kind = job.get("format", "NETCDF4")
+    with netCDF4.Dataset(job["path"], "w", format=kind) as file:
         define(file, shape)
         file["time"][:] = np.arange(shape[0])
         packed = job.get("packed", False)
-        how = dict(contiguous=True) if not job["chunks"] else dict(chunksizes=job["chunks"], **FILTERS[job["filter"]])
+        how = (dict(contiguous=True) if kind == "NETCDF4" else {}) if not job["chunks"] else dict(chunksizes=job["chunks"], **FILTERS[job["filter"]])
         fill = np.int16(-32768) if packed else None
         t = file.createVariable("t", "i2" if packed else "f4", ("time", "y", "x"), fill_value=fill, **how)
         t.units, t.long_name = "K", "air temperature"

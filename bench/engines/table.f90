@@ -6,13 +6,17 @@
 ! --work N computes each value with N steps before it is written, within the clock. --overlap says how:
 ! `none` computes a slice and then writes it; `sections` does by hand what a library might do by itself,
 ! with OpenMP: one thread computes the next slice while another writes this one; `only` writes nothing.
+!
+! --deflate L compresses both. --access random takes the slices in random order. --op read reads them from a
+! file that was written so, from nf90_open to the end of nf90_close; values are compared afterwards.
 program table
   use, intrinsic :: iso_fortran_env, only: int64, real64, error_unit
   use netcdf
   implicit none
 
-  character(len=4096) :: path, overlap
-  integer :: n, slice, chunk, work, i, last, calls, ncid, dim_n, dim_time, a_id, b_id
+  character(len=4096) :: path, overlap, access, op
+  integer :: n, slice, chunk, work, deflate, i, k, last, calls, ncid, dim_n, dim_time, a_id, b_id
+  integer, allocatable :: order(:)
   real(real64), allocatable :: a(:), b(:)
   real(real64) :: began, defined, put, closed
 
@@ -22,16 +26,26 @@ program table
   chunk = number('--chunk', '0')
   work = number('--work', '0')
   call get_option('--overlap', 'none', overlap)
-  if (path == '' .or. n < 1 .or. slice < 1 .or. chunk < 0 .or. work < 0 .or. &
-       (overlap /= 'none' .and. overlap /= 'sections' .and. overlap /= 'only')) then
-     write (error_unit, '(a)') 'table: --file FILE --n N --slice N --chunk N --work N --overlap none|sections|only'
+  deflate = number('--deflate', '0')
+  call get_option('--access', 'order', access)
+  call get_option('--op', 'write', op)
+  if (path == '' .or. n < 1 .or. slice < 1 .or. chunk < 0 .or. work < 0 .or. deflate < 0 .or. &
+       (overlap /= 'none' .and. overlap /= 'sections' .and. overlap /= 'only') .or. &
+       (access /= 'order' .and. access /= 'random') .or. (op /= 'write' .and. op /= 'read')) then
+     write (error_unit, '(2a)') 'table: --file FILE --n N --slice N --chunk N --work N --overlap none|sections|only ', &
+          '--deflate LEVEL --access order|random --op write|read'
      stop 2
   end if
+  call make_order
   allocate (a(n), b(n))
   a = 0
   b = 0
   if (work == 0) call compute(1, n)
   calls = 0
+  if (op == 'read') then
+     call read_all
+     stop
+  end if
 
   began = now()
   if (overlap == 'only') then
@@ -52,6 +66,10 @@ program table
      call check(nf90_def_var_chunking(ncid, a_id, nf90_chunked, [chunk]))
      call check(nf90_def_var_chunking(ncid, b_id, nf90_chunked, [chunk]))
   end if
+  if (deflate > 0) then
+     call check(nf90_def_var_deflate(ncid, a_id, 1, 1, deflate))
+     call check(nf90_def_var_deflate(ncid, b_id, 1, 1, deflate))
+  end if
   call check(nf90_enddef(ncid))
   defined = now()
   if (overlap == 'sections') then
@@ -65,7 +83,8 @@ program table
         !$omp end parallel sections
      end do
   else
-     do i = 1, n, slice
+     do k = 1, size(order)
+        i = order(k)
         last = min(n, i + slice - 1)
         if (work > 0) call compute(i, last)
         call put_slice(i, last)
@@ -109,6 +128,58 @@ contains
     end if
     calls = calls + 2
   end subroutine put_slice
+
+  !> Where slices begin: one behind the other, or shuffled, the same way in each run.
+  subroutine make_order
+    integer :: j, other, old, pieces
+    integer(int64) :: state
+    pieces = (n + slice - 1) / slice
+    allocate (order(pieces))
+    order = [(1 + (j - 1) * slice, j = 1, pieces)]
+    if (access == 'order') return
+    state = 11
+    do j = pieces, 2, -1
+       state = mod(state * 48271_int64, 2147483647_int64)
+       other = 1 + int(mod(state, int(j, int64)))
+       old = order(j)
+       order(j) = order(other)
+       order(other) = old
+    end do
+  end subroutine make_order
+
+  !> Reads what `--op write` has put, in the same order.
+  subroutine read_all
+    real(real64), allocatable :: right_a(:), right_b(:)
+    allocate (right_a(n), right_b(n))
+    right_a = a
+    right_b = b
+    a = 0
+    b = 0
+    began = now()
+    call check(nf90_open(path, nf90_nowrite, ncid))
+    call check(nf90_inq_varid(ncid, 'a', a_id))
+    call check(nf90_inq_varid(ncid, 'b', b_id))
+    do k = 1, size(order)
+       i = order(k)
+       last = min(n, i + slice - 1)
+       if (slice == 1) then
+          call check(nf90_get_var(ncid, a_id, a(i), start=[i]))
+          call check(nf90_get_var(ncid, b_id, b(i), start=[i]))
+       else
+          call check(nf90_get_var(ncid, a_id, a(i:last), start=[i]))
+          call check(nf90_get_var(ncid, b_id, b(i:last), start=[i]))
+       end if
+       calls = calls + 2
+    end do
+    call check(nf90_close(ncid))
+    closed = now()
+    if (any(abs(a - right_a) > 0) .or. any(abs(b - right_b) > 0)) then
+       write (error_unit, '(a)') 'table: other values than were written'
+       stop 1
+    end if
+    write (*, '(a,f20.9,2(a,i0),a)') '{"workload": "table", "params": {}, "seconds":', closed - began, ', "bytes": ', 16 * n, &
+         ', "calls": ', calls, ', "digest": null}'
+  end subroutine read_all
 
   subroutine check(status)
     integer, intent(in) :: status

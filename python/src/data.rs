@@ -5,11 +5,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use zonda::{Hyperslab, MemType};
 
+use crate::decoding::Decoding;
 use crate::describe::var_ref;
 use crate::file::File;
 use crate::memory::ArrayBytes;
 use crate::objects::VlenStore;
 use crate::parts;
+use crate::shares;
 use crate::types::{ElementForm, mem_type};
 
 /// A selection as arguments.
@@ -74,8 +76,9 @@ impl File {
 
 #[pymethods]
 impl File {
-    /// Reads into an array; gives how many values did not fit.
-    #[pyo3(signature = (group, var, start, count, stride, out))]
+    /// Reads into an array; gives how many values did not fit. With `decoding` (fill value, factor, offset, each a float or `None`) values of an
+    /// array of floats are masked and scaled, too.
+    #[pyo3(signature = (group, var, start, count, stride, out, decoding=None))]
     #[allow(clippy::too_many_arguments, reason = "as nc_get_vars has them")]
     fn get(
         &self,
@@ -86,12 +89,29 @@ impl File {
         count: Vec<usize>,
         stride: Option<Vec<isize>>,
         out: &Bound<'_, PyUntypedArray>,
+        decoding: Option<(Option<f64>, Option<f64>, Option<f64>)>,
     ) -> PyResult<u64> {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
+        let decoding = decoding.map(|(fill, scale, offset)| Decoding { fill, scale, offset });
+        let dtype = out.dtype();
+        let elem = dtype.itemsize();
+        if decoding.is_some() && (dtype.kind() != b'f' || !matches!(elem, 4 | 8)) {
+            let text = format!("values are decoded in an array of f4 or f8, not of {dtype}");
+            return Err(PyTypeError::new_err(text));
+        }
         let mut memory = ArrayBytes::of_writeable(out)?;
         let mem = self.memory_of(py, of, out, &slab)?;
-        let got =
-            self.call(py, |dataset| dataset.get(of, &slab.hyperslab(), mem, memory.write()))?;
+        // An object of Python is read by one thread after the other in any case.
+        let is_one = self.is_of_object();
+        let got = self.call(py, |dataset| {
+            let (slab, out) = (slab.hyperslab(), memory.write());
+            if is_one {
+                let got = dataset.get(of, &slab, mem, out)?;
+                decoding.iter().for_each(|decoding| decoding.apply(elem, out));
+                return Ok(got);
+            }
+            shares::get(dataset, of, &slab, mem, (elem, decoding), out)
+        })?;
         Ok(got.out_of_range)
     }
 

@@ -129,6 +129,11 @@ impl File {
         Ok(File { dataset, object })
     }
 
+    /// Whether its bytes come from an object of Python.
+    pub(crate) fn is_of_object(&self) -> bool {
+        self.object.is_some()
+    }
+
     /// Calls the engine without the GIL.
     pub(crate) fn call<T: Send>(
         &self,

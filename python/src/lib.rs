@@ -5,6 +5,7 @@ mod att;
 mod contents;
 mod copy;
 mod data;
+mod decoding;
 mod define;
 mod describe;
 mod errors;
@@ -17,6 +18,7 @@ mod objects;
 mod parts;
 mod ranges;
 mod rules;
+mod shares;
 mod tuning;
 mod types;
 

@@ -160,10 +160,11 @@ class File:
     # ---- data --------------------------------------------------------------------------------------
     # start, count, stride: one number a dimension (stride None: all 1).
     def get(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...], stride: tuple[int, ...] | None,
-            out: np.ndarray[Any, Any]) -> int:
+            out: np.ndarray[Any, Any], decoding: tuple[float | None, float | None, float | None] | None = None) -> int:
         """Into `out`: C-contiguous, writable, native byte order, prod(count) elements of any numeric dtype (converted), S1 for
         NC_CHAR, the dtype of `type_info` for user types without variable parts. Returns how many values did not fit
-        the dtype (NC_ERANGE; they are delivered as the C library does)."""
+        the dtype (NC_ERANGE; they are delivered as the C library does). `decoding` is of f4 and f8: where values equal the first they
+        become NaN; then they are multiplied by the second, and the third is added."""
     def put(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...], stride: tuple[int, ...] | None,
             values: np.ndarray[Any, Any]) -> int: ...
         # C-contiguous native; may grow unlimited dimensions

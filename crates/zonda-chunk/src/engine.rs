@@ -106,7 +106,7 @@ impl Engine {
 
     /// Runs `work` on this thread and on up to `more` others that have nothing to do, and returns
     /// when all have come to its end.
-    pub(crate) fn run(&self, more: usize, work: &(dyn Fn() + Sync)) {
+    pub fn run(&self, more: usize, work: &(dyn Fn() + Sync)) {
         self.run_beside(more, work, work);
     }
 

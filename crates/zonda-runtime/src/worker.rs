@@ -16,7 +16,7 @@ use crate::os;
 /// What a thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Decodes and filters chunks for calls that wait.
+    /// Decodes and filters chunks, and does other shares of calls that wait.
     Pool,
     /// Carries out what write-behind has accepted.
     WriteBehind,
@@ -52,7 +52,7 @@ pub const KINDS: [About; 8] = [
     About {
         purpose: Purpose::Pool,
         name: "zonda",
-        does: "decode and filter chunks for calls that wait",
+        does: "decode and filter chunks, and read parts of large arrays, for calls that wait",
         ends: "after half a second without work; a forked child starts its own",
     },
     About {

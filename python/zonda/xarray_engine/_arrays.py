@@ -41,6 +41,24 @@ class Decoding(NamedTuple):
     scale: Any = None
     offset: Any = None
 
+    def by_engine(self, dtype: np.dtype) -> tuple[float | None, float | None, float | None] | None:
+        """What the engine is to do to values of a dtype while it reads them; None where NumPy does it.
+
+        The engine calculates in the type of the values. NumPy does so, too, where none of the numbers is of a wider type, and compares as it does
+        where the fill value is a number of that type.
+        """
+        if dtype != self.dtype or dtype.kind != "f" or dtype.itemsize not in (4, 8) or not dtype.isnative:
+            return None
+        factors = [number for number in (self.scale, self.offset) if number is not None]
+        if not all(np.can_cast(np.asarray(number).dtype, dtype, "safe") for number in factors):
+            return None
+        if self.fill is not None:
+            with np.errstate(all="ignore"):
+                if dtype.type(self.fill) != self.fill:
+                    return None
+        fill, scale, offset = (None if number is None else float(number) for number in (self.fill, self.scale, self.offset))
+        return fill, scale, offset
+
     def apply(self, values: np.ndarray) -> np.ndarray:
         """The decoded values, in the same memory if they have the dtype already."""
         if values.dtype != self.dtype:
@@ -71,7 +89,7 @@ class ZondaArray(BackendArray):
     pickled; the copy opens the file again in its process.
     """
 
-    __slots__ = ("decoding", "dtype", "name", "shape", "store", "stored", "type")
+    __slots__ = ("_by_engine", "decoding", "dtype", "name", "shape", "store", "stored", "type")
 
     def __init__(
         self,
@@ -93,6 +111,8 @@ class ZondaArray(BackendArray):
             # enumerations cannot.
             if kind.dtype.kind in "iu" and kind.encoded.metadata is None:
                 self.stored = decoding.dtype
+        # What the engine decodes; False until the first values are read.
+        self._by_engine: Any = False
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):
@@ -106,14 +126,24 @@ class ZondaArray(BackendArray):
                 out = _memory.empty(shape, self.stored)
                 if out.size:
                     self._fill(start, count, stride, out)
-                return out if self.decoding is None else self.decoding.apply(out)
+                return self._decoded(out)
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._read
         )
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        values = _selection.read(_selection.plan(key, self.shape), self.stored, self._fill)
-        return values if self.decoding is None else self.decoding.apply(values)
+        return self._decoded(_selection.read(_selection.plan(key, self.shape), self.stored, self._fill))
+
+    def _decoding_of_engine(self) -> tuple[float | None, float | None, float | None] | None:
+        if self._by_engine is False:
+            self._by_engine = None if self.decoding is None else self.decoding.by_engine(self.stored)
+        return self._by_engine  # type: ignore[no-any-return]
+
+    def _decoded(self, values: np.ndarray) -> np.ndarray:
+        """What `_fill` has read, decoded by NumPy unless the engine has done it."""
+        if self.decoding is None or self._decoding_of_engine() is not None:
+            return values
+        return self.decoding.apply(values)
 
     def _fill(self, start: Any, count: Any, stride: Any, out: np.ndarray) -> None:
         """Read one hyperslab into an array of its size."""
@@ -127,7 +157,7 @@ class ZondaArray(BackendArray):
                     if self.type.complex:
                         half = f"f{out.itemsize // 2}"
                         out = out.view([("r", half), ("i", half)])
-                    opened.file.get(group, var, start, count, stride, out)
+                    opened.file.get(group, var, start, count, stride, out, self._decoding_of_engine())
                 return
             except Exception:
                 # Somebody closed the dataset meanwhile: the file is opened again, as xarray has it.

@@ -58,6 +58,8 @@ _FEW = 1024  # dates: more are read when they are needed
 # What xarray is asked for once.
 _WHOLE: dict[int, indexing.BasicIndexer] = {}
 _AGREED: dict[tuple[Any, ...], bool] = {}
+# By units and calendar: a number, the nanoseconds that it means, and those from one number to the next. None after the first time.
+_CLOCKS: dict[tuple[str, str | None], tuple[int, int, int] | None] = {}
 _DTYPES = {"f4": np.dtype("f4"), "f8": np.dtype("f8")}
 
 
@@ -254,18 +256,66 @@ def _times(store: ZondaDataStore, part: Stored) -> Variable | None:
     data = variable(store, part)._data
     decode = partial(decode_cf_datetime, units=units, calendar=calendar, use_cftime=None)
     try:
-        dates = decode(data.get_duck_array())
+        numbers = data.get_duck_array()
+        dates = _counted(numbers, _CLOCKS.get((units, calendar)))
+        if dates is None:
+            dates = decode(numbers)
     except Exception:
         return None  # told by xarray
     if dates.dtype != _NANOSECONDS:
         # The first and the last alone could have another.
         return None
+    _learn(numbers, decode, units, calendar)
     encoding["units"] = attrs.pop("units")
     if calendar is not None:
         encoding["calendar"] = attrs.pop("calendar")
     known = _Dates(data, decode, dates.dtype)
     known.dates = dates
     return Variable(part.dims, known, attrs, encoding, fastpath=True)
+
+
+def _learn(numbers: np.ndarray, decode: Any, units: str, calendar: str | None) -> None:
+    """Keeps the clock of units when they are met the second time: files that are opened one after the other have the same ones, and pandas takes
+    them apart anew each time."""
+    key = units, calendar
+    if key not in _CLOCKS:
+        if len(_CLOCKS) < _FEW:
+            _CLOCKS[key] = None
+        return
+    if _CLOCKS[key] is not None:
+        return
+    number = float(numbers[0])
+    if not number.is_integer() or abs(number) >= 2**31:
+        return
+    try:
+        # Near a number that was decoded: xarray would warn of others that are no dates.
+        dates = decode(np.array([int(number), int(number) + 1]))
+    except Exception:
+        return  # the last date there is
+    if dates.dtype == _NANOSECONDS:
+        first, second = dates.view("i8").tolist()
+        _CLOCKS[key] = int(number), first, second - first
+
+
+def _counted(numbers: np.ndarray, clock: tuple[int, int, int] | None) -> np.ndarray | None:
+    """The dates of whole numbers; None where xarray has to decode them."""
+    if clock is None:
+        return None
+    at, first, step = clock
+    first -= at * step
+    if numbers.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            whole = numbers.astype("i8")
+            # Some versions of xarray multiply as floats: only where that makes no difference.
+            is_exact = (whole == numbers) & ((numbers.astype("f8") * step).astype("i8") == whole * step)
+        if not is_exact.all():
+            return None
+        numbers = whole
+    ends = [int(end) * step for end in (numbers.min(), numbers.max())]
+    # The least of all numbers is no date.
+    if not all(-(2**63) < number < 2**63 for end in ends for number in (end, end + first, first)):
+        return None
+    return (numbers.astype("i8") * step + first).view(_NANOSECONDS)
 
 
 def _decoded_by_xarray(
