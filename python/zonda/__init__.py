@@ -9,6 +9,7 @@ where they are.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,3 +73,10 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES, *_MODULES, "__version__"})
+
+
+# Programs that only write with xarray never load the engine.
+if "xarray" in sys.modules:
+    from . import _xarray_default
+
+    _xarray_default.by_itself()

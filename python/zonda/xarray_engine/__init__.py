@@ -1,13 +1,15 @@
 """The xarray engine ``zonda``, and writing with xarray's encodings.
 
 ``xarray.open_dataset(path, engine="zonda")`` finds it by its entry point once the package is installed.
-`to_netcdf` writes datasets and trees; `enable_writing` makes ``Dataset.to_netcdf(engine="zonda")`` work.
+`to_netcdf` writes datasets and trees. ``Dataset.to_netcdf(engine="zonda")`` works once this module is loaded (`enable_writing`).
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from zonda import _xarray_default
 
 from ._entrypoint import ZondaBackendEntrypoint
 
@@ -45,3 +47,6 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+_xarray_default.by_itself()

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from xarray.backends.common import BackendArray
+from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from .. import _memory

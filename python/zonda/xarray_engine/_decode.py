@@ -20,23 +20,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xarray import conventions
-from xarray.backends.common import AbstractDataStore, _decode_variable_name
-from xarray.backends.store import StoreBackendEntrypoint
-from xarray.coding.times import decode_cf_datetime
-from xarray.core import dtypes, indexing
-from xarray.core.dataset import Dataset
-from xarray.core.variable import Variable
+from xarray import Coordinates, Dataset, Variable, conventions
+from xarray.backends import AbstractDataStore, StoreBackendEntrypoint
+from xarray.core import indexing
 
 from ._arrays import Decoding, ZondaArray
 from ._contents import Contents, Stored, read
-
-try:
-    from xarray.coding.common import _ElementwiseFunctionArray
-    from xarray.coding.variables import _choose_float_dtype
-except ImportError:  # another xarray: it decodes itself what is packed, and dates
-    _ElementwiseFunctionArray = object
-    _choose_float_dtype = None
+from ._types import python_name
+from ._xarray import choose_float_dtype, decode_cf_datetime, dtypes, elementwise_array, makes_indexes
 
 if TYPE_CHECKING:
     from ._store import ZondaDataStore
@@ -96,7 +87,7 @@ class _Read(AbstractDataStore):
 
     def load(self) -> tuple[dict[Any, Variable], dict[str, Any]]:
         parts = self.contents.variables
-        return {_decode_variable_name(part.name): variable(self.store, part) for part in parts}, self.contents.attrs
+        return {python_name(part.name): variable(self.store, part) for part in parts}, self.contents.attrs
 
     def get_encoding(self) -> dict[str, Any]:
         return {"unlimited_dims": self.contents.unlimited}
@@ -123,7 +114,7 @@ def _are_plain(
 
 
 def _dataset(store: ZondaDataStore, contents: Contents, drop: set[Any], options: dict[str, Any]) -> Dataset:
-    found = {_decode_variable_name(part.name): part for part in contents.variables}
+    found = {python_name(part.name): part for part in contents.variables}
     if options["decode_times"]:
         _share_units(found)
     variables: dict[Any, Variable] = {}
@@ -165,7 +156,7 @@ def _share_units(found: dict[Any, Stored]) -> None:
                 given.setdefault("calendar", attrs["calendar"])
 
 
-class _Dates(_ElementwiseFunctionArray):  # type: ignore[misc, valid-type]
+class _Dates(elementwise_array):  # type: ignore[misc, valid-type]
     """Dates that were decoded already; parts of them are decoded when they are asked for, as xarray does it."""
 
     dates: np.ndarray | None = None
@@ -229,13 +220,13 @@ def _agrees(part: Stored, result: str, fill: Any, scale: Any, offset: Any, is_na
     stored = part.kind.dtype
     if scale is None and offset is None:
         wanted = stored if fill is None else dtypes.maybe_promote(stored)[0]
-    elif _choose_float_dtype is None:
+    elif choose_float_dtype is None:
         return False
     elif is_nan_alone:
         # Fill values that are NaN mask nothing, and then the type stays.
         wanted = stored
     else:
-        wanted = _choose_float_dtype(stored, part.attrs)
+        wanted = choose_float_dtype(stored, part.attrs)
     return bool(np.dtype(wanted) == result)
 
 
@@ -251,7 +242,7 @@ def _times(store: ZondaDataStore, part: Stored) -> Variable | None:
         return None
     if calendar is not None and not (isinstance(calendar, str) and calendar in _CALENDARS):
         return None
-    if not 0 < part.shape[0] <= _FEW or _choose_float_dtype is None:
+    if not 0 < part.shape[0] <= _FEW or choose_float_dtype is None:
         return None
     data = variable(store, part)._data
     decode = partial(decode_cf_datetime, units=units, calendar=calendar, use_cftime=None)
@@ -355,9 +346,11 @@ def _is_stackable(dim: str, found: dict[Any, Stored]) -> bool:
 
 
 def _assembled(variables: dict[Any, Variable], coord_names: set[Any], attrs: dict[str, Any]) -> Dataset:
-    """A dataset without indexes: `xarray.open_dataset` makes those."""
+    """A dataset, without indexes where `xarray.open_dataset` makes those."""
     coords = {name: var for name, var in variables.items() if name in coord_names or var.dims == (name,)}
     data = {name: var for name, var in variables.items() if name not in coords}
+    if not makes_indexes:
+        return Dataset(data, coords=coords, attrs=attrs)
     ordered = {**data, **coords}  # as the constructor has them
     sizes: dict[Any, int] = {}
     for var in ordered.values():
@@ -368,6 +361,4 @@ def _assembled(variables: dict[Any, Variable], coord_names: set[Any], attrs: dic
     if fits and hasattr(Dataset, "_construct_direct"):
         # All is of one group, has no indexes, and nothing is to be aligned.
         return Dataset._construct_direct(ordered, set(coords), dims=sizes, attrs=attrs or None)
-    from xarray.core.coordinates import Coordinates
-
     return Dataset(data, coords=Coordinates(coords, indexes={}), attrs=attrs)

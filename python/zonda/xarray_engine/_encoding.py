@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from xarray.core.variable import Variable
+from xarray import Variable
 
 from zonda import _zonda
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
 
-from xarray.backends.common import BackendEntrypoint, _normalize_path
-from xarray.core.utils import close_on_error
+from xarray.backends import BackendEntrypoint
 
 from zonda import _remote
 
@@ -15,12 +16,13 @@ from . import _decode
 from ._store import ZondaDataStore
 
 if TYPE_CHECKING:
-    from xarray.core.dataset import Dataset
-    from xarray.core.datatree import DataTree
+    from xarray import Dataset, DataTree
 
 __all__ = ["ZondaBackendEntrypoint"]
 
 _MAGIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x89HDF\r\n\x1a\n")
+# A URL, or a chain of fsspec's.
+_ELSEWHERE = re.compile("[a-z][a-z0-9]*(://|::)")
 _EXTENSIONS = {".nc", ".nc4", ".cdf", ".nc3", ".nc5"}
 
 
@@ -98,7 +100,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
     ) -> Dataset:
         """Open one group. The keywords are those of the engine ``netcdf4``; `lock` is not needed."""
         store = ZondaDataStore.open(
-            _normalize_path(filename_or_obj),
+            _place(filename_or_obj),
             mode=mode,
             format=format,
             group=group,
@@ -109,7 +111,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             autoclose=autoclose,
             storage_options=storage_options,
         )
-        with close_on_error(store):
+        with _closed_on_error(store):
             dataset = _decode.dataset(
                 store,
                 drop_variables,
@@ -127,17 +129,9 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
 
     def open_datatree(self, filename_or_obj: Any, **kwargs: Any) -> DataTree:
         """Open a group and all below it as a tree; the keywords are those of `open_dataset`."""
-        from xarray.core.datatree import DataTree
+        from ._xarray import tree_of
 
-        datasets = self.open_groups_as_dict(filename_or_obj, **kwargs)
-        try:
-            from xarray.backends.common import datatree_from_dict_with_io_cleanup
-        except ImportError:  # xarray before 2025
-            tree = DataTree.from_dict(datasets)
-            for path, dataset in datasets.items():
-                tree[path].set_close(dataset._close)
-            return tree
-        return datatree_from_dict_with_io_cleanup(datasets)
+        return tree_of(self.open_groups_as_dict(filename_or_obj, **kwargs))
 
     def open_groups_as_dict(  # type: ignore[override]
         self,
@@ -162,7 +156,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
     ) -> dict[str, Dataset]:
         """Open a group and all below it; names are relative to `group`, the root is ``/``."""
         store = ZondaDataStore.open(
-            _normalize_path(filename_or_obj),
+            _place(filename_or_obj),
             group=group,
             diskless=diskless,
             persist=persist,
@@ -170,7 +164,7 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             storage_options=storage_options,
         )
         datasets: dict[str, Dataset] = {}
-        with close_on_error(store):
+        with _closed_on_error(store):
             for node in store.group_stores():
                 if group:
                     name = str(PurePosixPath(node.group).relative_to(store.group))
@@ -187,3 +181,21 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
                     decode_timedelta=decode_timedelta,
                 )
         return datasets
+
+
+def _place(target: Any) -> Any:
+    """A path as text, from the root; URLs and all others as they are."""
+    if isinstance(target, os.PathLike):
+        target = os.fspath(target)
+    if isinstance(target, str) and not _ELSEWHERE.match(target):
+        return os.path.abspath(os.path.expanduser(target))
+    return target
+
+
+@contextmanager
+def _closed_on_error(store: ZondaDataStore) -> Iterator[None]:
+    try:
+        yield
+    except Exception:
+        store.close()
+        raise

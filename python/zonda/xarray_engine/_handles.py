@@ -18,7 +18,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from xarray.core.options import OPTIONS
+import xarray as xr
 
 from zonda import _remote, _zonda
 
@@ -201,7 +201,7 @@ class Handle:
             return self._opened
 
     def _make_room(self) -> None:
-        limit = int(OPTIONS["file_cache_maxsize"])
+        limit = int(xr.get_options()["file_cache_maxsize"])
         victims: list[Handle] = []
         with _LOCK:
             _READERS[self.key] = weakref.ref(self)
@@ -257,7 +257,7 @@ class Handle:
         opened, self._opened = getattr(self, "_opened", None), None
         if opened is None or not opened.file.is_open:
             return
-        if OPTIONS["warn_for_unclosed_files"]:
+        if xr.get_options()["warn_for_unclosed_files"]:
             warnings.warn(
                 f"deallocating {self}, but file is not already closed. This may indicate a bug.",
                 RuntimeWarning,

@@ -14,7 +14,7 @@ from zonda import _remote, _zonda
 from ._entrypoint import ZondaBackendEntrypoint
 
 if TYPE_CHECKING:
-    from xarray.core.dataset import Dataset
+    from xarray import Dataset
 
 __all__ = ["open_mfdataset"]
 

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
-from xarray.backends.common import ArrayWriter, WritableCFDataStore, _encode_variable_name
-from xarray.backends.netcdf3 import encode_nc3_attr_value, encode_nc3_variable
-from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder, is_unicode_dtype
-from xarray.core.utils import FrozenDict
-from xarray.core.variable import Variable
+from xarray import Variable
 
 from zonda import _remote, _zonda
 
@@ -22,9 +18,19 @@ from ._types import (
     NC_STRING,
     VariableType,
     engine_format,
+    file_name,
     is_classic_model,
+    is_text,
     typeid_of,
     xarray_format,
+)
+from ._xarray import (
+    ArrayWriter,
+    CharacterArrayCoder,
+    EncodedStringCoder,
+    WritableCFDataStore,
+    encode_nc3_attr_value,
+    encode_nc3_variable,
 )
 
 __all__ = ["ZondaDataStore"]
@@ -252,23 +258,21 @@ class ZondaDataStore(WritableCFDataStore):
     # ---- reading -----------------------------------------------------------------------------------
     # For who asks a store; the engine itself makes datasets in `_decode`.
 
-    def get_variables(self) -> FrozenDict[str, Variable]:
+    def get_variables(self) -> dict[str, Variable]:
         parts = _contents.read(self, self.handle.acquire()).variables
-        return FrozenDict((part.name, _decode.variable(self, part)) for part in parts)
+        return {part.name: _decode.variable(self, part) for part in parts}
 
-    def get_attrs(self) -> FrozenDict[str, Any]:
-        return FrozenDict(_contents.read(self, self.handle.acquire()).attrs)
+    def get_attrs(self) -> dict[str, Any]:
+        return dict(_contents.read(self, self.handle.acquire()).attrs)
 
-    def get_dimensions(self) -> FrozenDict[str, int]:
+    def get_dimensions(self) -> dict[str, int]:
         _, info = self._locate(self.handle.acquire())
-        return FrozenDict((name, length) for _, name, length, _ in info[4])
+        return {name: length for _, name, length, _ in info[4]}
 
-    def get_parent_dimensions(self) -> FrozenDict[str, int]:
+    def get_parent_dimensions(self) -> dict[str, int]:
         opened = self.handle.acquire()
         own = self.get_dimensions()
-        return FrozenDict(
-            (name, length) for name, length, _ in self._dimensions(opened).values() if name not in own
-        )
+        return {name: length for name, length, _ in self._dimensions(opened).values() if name not in own}
 
     def get_encoding(self) -> dict[str, Any]:
         _, info = self._locate(self.handle.acquire())
@@ -316,7 +320,7 @@ class ZondaDataStore(WritableCFDataStore):
         targets = []
         context = self._context()
         for key, variable in variables.items():
-            name = _encode_variable_name(key)
+            name = file_name(key)
             target = self._define_variable(name, variable, key in check_encoding_set, unlimited_dims, context)
             targets.append((variable, target))
         self._end_definitions()
@@ -406,7 +410,7 @@ class ZondaDataStore(WritableCFDataStore):
             if wants_strings and check_encoding:
                 raise ValueError("encoding dtype=str for vlen strings is only supported with format='NETCDF4'.")
             return VariableType(dtype, dtype), typeid_of(dtype)
-        if wants_strings or is_unicode_dtype(dtype):
+        if wants_strings or is_text(dtype):
             return VariableType(np.dtype(object), str, objects=True), NC_STRING
         metadata = dtype.metadata or {}
         if metadata.get("enum_name") and metadata.get("enum"):

@@ -9,28 +9,21 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import numpy as np
-from xarray.backends.common import ArrayWriter
 from xarray.core import indexing
-from xarray.core.variable import Variable
 
 from zonda import _zonda
 
-if TYPE_CHECKING:
-    from xarray.core.dataset import Dataset
+from ._xarray import ArrayWriter, dask_scheduler, write_lock
 
-__all__ = ["FileLock", "Progress", "StreamingWriter", "in_parts", "lock_for", "scheduler_name"]
+if TYPE_CHECKING:
+    from xarray import Dataset, Variable
+
+__all__ = ["FileLock", "Progress", "StreamingWriter", "in_parts", "lock_for"]
 
 _LOADED = (indexing.NumpyIndexingAdapter, indexing.PandasIndexingAdapter)
 
 # What is held of a lazy array, or of blocks that come back from processes, at a time.
 _PART_BYTES = 64 << 20
-
-
-def scheduler_name() -> str | None:
-    """``"threaded"``, ``"multiprocessing"`` or ``"distributed"``; None without dask."""
-    from xarray.backends.locks import get_dask_scheduler
-
-    return get_dask_scheduler()
 
 
 def in_parts(dataset: Dataset) -> Dataset:
@@ -87,11 +80,9 @@ class FileLock:
 
 def lock_for(path: str) -> Any:
     """A lock for those who write one file under the scheduler that dask uses now."""
-    if scheduler_name() == "multiprocessing":
+    if dask_scheduler() == "multiprocessing":
         return FileLock(path)
-    from xarray.backends.locks import get_write_lock
-
-    return get_write_lock(path)
+    return write_lock(path)
 
 
 class StreamingWriter(ArrayWriter):
@@ -106,7 +97,7 @@ class StreamingWriter(ArrayWriter):
 
     def compute(self) -> None:
         """Compute and write all that was added."""
-        scheduler = scheduler_name() if self.sources else None
+        scheduler = dask_scheduler() if self.sources else None
         if scheduler not in ("distributed", "multiprocessing") or not _all_dask(self.sources):
             self.sync(compute=True)
             return

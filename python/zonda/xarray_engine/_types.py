@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xarray.coding.strings import create_vlen_dtype
 
 from zonda import _zonda
 
@@ -15,8 +14,11 @@ __all__ = [
     "NC_STRING",
     "VariableType",
     "engine_format",
+    "file_name",
     "filters_of",
     "is_classic_model",
+    "is_text",
+    "python_name",
     "type_of",
     "typeid_of",
     "xarray_format",
@@ -42,6 +44,25 @@ _XARRAY_FORMATS = {
     "CDF-5": "NETCDF3_64BIT_DATA",
 }
 _BLOSC = {0: "blosc_lz", 1: "blosc_lz4", 2: "blosc_lz4hc", 3: "blosc_snappy", 4: "blosc_zlib", 5: "blosc_zstd"}
+
+
+# How a variable without a name is called in files: xarray's word.
+_NAMELESS = "__values__"
+
+
+def file_name(name: Any) -> Any:
+    """The name in files of a variable that xarray calls so."""
+    return _NAMELESS if name is None else name
+
+
+def python_name(name: Any) -> Any:
+    """The name that xarray has for a variable of a file."""
+    return None if name == _NAMELESS else name
+
+
+def is_text(dtype: np.dtype) -> bool:
+    """Whether values are text: NumPy's own, or objects that are marked as such (the mark is h5py's)."""
+    return dtype.kind in "UT" or (dtype.metadata or {}).get("element_type") is str
 
 
 def engine_format(format: str | None) -> str:
@@ -102,7 +123,7 @@ def type_of(file: _zonda.File, typeid: int, endian: str, auto_complex: bool) -> 
         dtype = np.dtype(_DTYPES[typeid])
         return VariableType(dtype, dtype.newbyteorder(">") if endian == "big" else dtype)
     if typeid == NC_STRING:
-        return VariableType(create_vlen_dtype(str), str, objects=True)
+        return VariableType(np.dtype("O", metadata={"element_type": str}), str, objects=True)
     info = file.type_info(typeid)
     dtype = info["dtype"]
     if info["class"] == "enum":

@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any, Callable, Hashable, Iterable, Literal, Ma
 
 import xarray as xr
 
-from zonda import _remote
+from zonda import _remote, _xarray_default
 
 from ._handles import Handle
 from ._region import write_region
 from ._store import ZondaDataStore
-from ._streaming import Progress, StreamingWriter, in_parts, scheduler_name
-
-try:
-    from xarray.backends import writers as _xarray_writing
-except ImportError:  # xarray before 2025.9
-    from xarray.backends import api as _xarray_writing  # type: ignore[no-redef]
+from ._streaming import Progress, StreamingWriter, in_parts
+from ._xarray import array_names, checked, dask_scheduler, delayed_close, dump_to_store, unlimited
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
-    from xarray.core.datatree import DataTree
+    from xarray import DataTree
 
     Source = xr.Dataset | xr.DataArray | DataTree
 
@@ -213,7 +209,8 @@ def _replace(path: str, write: Callable[[str], None]) -> None:
         if os.path.exists(real):
             shutil.copymode(real, part)
         os.replace(part, real)
-    except BaseException:
+    except BaseException as error:
+        _name(error, part, path)
         try:
             os.unlink(part)
         except FileNotFoundError:
@@ -221,15 +218,27 @@ def _replace(path: str, write: Callable[[str], None]) -> None:
         raise
 
 
+def _name(error: BaseException | None, part: str, path: str) -> None:
+    """Let an error, and those that led to it, name the file that was asked for and not the one beside it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        error.args = tuple(arg.replace(part, path) if isinstance(arg, str) else arg for arg in error.args)
+        for name in ("path", "text", "filename", "filename2", "strerror"):
+            said = getattr(error, name, None)
+            if isinstance(said, str) and part in said:
+                setattr(error, name, said.replace(part, path))
+        error = error.__cause__ or error.__context__
+
+
 def _as_dataset(array: xr.DataArray) -> xr.Dataset:
     """As `DataArray.to_netcdf`: a name is invented where the array's own would not come back."""
-    from xarray.backends.api import DATAARRAY_NAME, DATAARRAY_VARIABLE
-
+    variable, attribute = array_names()
     if array.name is None:
-        return array.to_dataset(name=DATAARRAY_VARIABLE)
+        return array.to_dataset(name=variable)
     if array.name in array.coords or array.name in array.dims:
-        dataset = array.to_dataset(name=DATAARRAY_VARIABLE)
-        dataset.attrs[DATAARRAY_NAME] = array.name
+        dataset = array.to_dataset(name=variable)
+        dataset.attrs[attribute] = array.name
         return dataset
     return array.to_dataset()
 
@@ -272,9 +281,8 @@ def _write(
 ) -> None:
     nodes = _nodes(dataset, group, encoding, unlimited_dims, inherited)
     for _, part, _, _ in nodes:
-        _xarray_writing._validate_dataset_names(part)
-        _xarray_writing._validate_attrs(part, "zonda")
-    limits = [_xarray_writing._sanitize_unlimited_dims(part, unlimited) for _, part, _, unlimited in nodes]
+        checked(part)
+    limits = [unlimited(part, dims) for _, part, _, dims in nodes]
     bar = Progress(progress, sum(part.nbytes for _, part, _, _ in nodes), os.path.basename(name))
     try:
         root = ZondaDataStore.open(
@@ -284,11 +292,9 @@ def _write(
             root.on_put = bar.put
         writer = StreamingWriter()
         try:
-            for (path, part, keys, _), unlimited in zip(nodes, limits, strict=True):
+            for (path, part, keys, _), limit in zip(nodes, limits, strict=True):
                 store = root if path in (None, "", "/") else root.get_child_store(path)
-                _xarray_writing.dump_to_store(
-                    in_parts(part), store, writer, encoding=_checked(part, keys), unlimited_dims=unlimited
-                )
+                dump_to_store(in_parts(part), store, writer, encoding=_copied(keys), unlimited_dims=limit)
             writer.compute()
         except BaseException:
             _give_up(root.handle, created=mode == "w")
@@ -309,7 +315,7 @@ def _give_up(handle: Handle, created: bool) -> None:
         pass
 
 
-def _checked(dataset: xr.Dataset, encoding: Mapping[Any, Mapping[str, Any]]) -> dict[Any, dict[str, Any]]:
+def _copied(encoding: Mapping[Any, Mapping[str, Any]]) -> dict[Any, dict[str, Any]]:
     return {name: dict(keys) for name, keys in encoding.items()}
 
 
@@ -326,42 +332,41 @@ def _delayed(
     """As xarray does it: the tasks write; by several processes under a lock that they share."""
     if not isinstance(dataset, xr.Dataset):
         raise NotImplementedError("compute=False is there for datasets only")
-    from xarray.backends.api import delayed_close_after_writes
-
     nodes = _nodes(dataset, group, encoding, unlimited_dims, False)
-    _xarray_writing._validate_dataset_names(dataset)
-    _xarray_writing._validate_attrs(dataset, "zonda")
-    unlimited = _xarray_writing._sanitize_unlimited_dims(dataset, unlimited_dims)
-    several = scheduler_name() in ("distributed", "multiprocessing")
+    checked(dataset)
+    limits = unlimited(dataset, unlimited_dims)
+    several = dask_scheduler() in ("distributed", "multiprocessing")
     root = ZondaDataStore.open(
         path, mode=mode, format=format, auto_complex=auto_complex, autoclose=several
     )
     writer = StreamingWriter()
     try:
         store = root if group is None else root.get_child_store(group)
-        _xarray_writing.dump_to_store(
-            dataset, store, writer, encoding=_checked(dataset, nodes[0][2]), unlimited_dims=unlimited
-        )
+        dump_to_store(dataset, store, writer, encoding=_copied(nodes[0][2]), unlimited_dims=limits)
         if several:
             root.close()
         else:
             root.sync()
-        return delayed_close_after_writes(writer.sync(compute=False), store)
+        return delayed_close(writer.sync(compute=False), store)
     except BaseException:
         _give_up(root.handle, created=False)
         raise
 
 
-def enable_writing() -> None:
+def enable_writing(enable: bool = True) -> None:
     """Make ``to_netcdf(..., engine="zonda")`` of datasets, arrays and trees, and ``save_mfdataset``, work.
 
-    xarray has a fixed list of engines that write; this adds one to it, for this process. Calling it twice
-    does no harm.
-    """
-    stores = getattr(_xarray_writing, "WRITEABLE_STORES")
-    stores["zonda"] = ZondaDataStore.open
-    from typing import Literal, get_args
+    xarray has a fixed list of engines that write; this adds one to it, for this process. It also becomes the one that is taken
+    where no engine is named and neither netCDF4 nor h5netcdf is installed: xarray would take scipy, or raise. Both happen by
+    themselves when xarray opens its first file, or when `zonda` is imported after xarray, unless the variable
+    ``ZONDA_XARRAY_WRITING`` is ``off``. Calling it twice does no harm.
 
-    known = getattr(_xarray_writing, "T_DataTreeNetcdfEngine", None)
-    if known is not None and "zonda" not in get_args(known):
-        setattr(_xarray_writing, "T_DataTreeNetcdfEngine", Literal[(*get_args(known), "zonda")])
+    Parameters
+    ----------
+    enable : bool
+        False takes both back.
+    """
+    if enable:
+        _xarray_default.add()
+    else:
+        _xarray_default.remove()
