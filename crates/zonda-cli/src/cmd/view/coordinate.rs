@@ -33,8 +33,8 @@ pub(super) struct Coordinate {
     pub(super) units: String,
     /// Elements shown.
     pub(super) len: usize,
-    /// Step between elements that are shown.
-    pub(super) step: usize,
+    /// Elements that there are.
+    pub(super) of: usize,
     /// Values of the coordinate variable, if there is one whose values only rise or only fall.
     pub(super) centres: Option<Vec<f64>>,
     /// The first and the last value in words.
@@ -175,7 +175,7 @@ impl Coordinate {
             title: format!("{dim} (index)"),
             kind: AxisKind::Index,
             len,
-            step,
+            of: of.len,
             centres: indices,
             ..Coordinate::of_nothing()
         };
@@ -212,7 +212,7 @@ impl Coordinate {
             is_downwards: false,
             units: String::new(),
             len: 1,
-            step: 1,
+            of: 1,
             centres: None,
             ends: None,
         }

@@ -113,7 +113,7 @@ impl Grid {
         let asked = place(lat, lon);
         let Some((cell, angle)) = best else {
             return Err(variable
-                .failure(format!("no cell at {asked}: all latitudes or longitudes are missing")));
+                .problem(format!("no cell at {asked}: all latitudes or longitudes are missing")));
         };
         let (row, column) = (cell / columns, cell % columns);
         let rows = variable.dims[self.y].len;

@@ -141,9 +141,11 @@ impl Slice {
     /// Positions along dimensions that are not shown, and what else there is to know.
     pub(super) fn subtitle(&self, at: &[String]) -> String {
         let mut parts = at.to_vec();
-        parts.extend(self.coordinates().filter(|axis| axis.step > 1).map(|axis| {
-            format!("{} of {} elements along {}", axis.len, axis.len * axis.step, axis.dim)
-        }));
+        parts.extend(
+            self.coordinates()
+                .filter(|axis| axis.of > axis.len)
+                .map(|axis| format!("{} of {} elements along {}", axis.len, axis.of, axis.dim)),
+        );
         if self.values.iter().all(|value| !value.is_finite()) {
             parts.push("no value is there, all are missing".to_owned());
         }
