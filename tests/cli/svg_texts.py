@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The texts of an SVG picture in its order, and the pictures within it: size, colours by number of pixels."""
+"""The texts of an SVG picture in its order, and what is drawn: pictures within it (size, colours by number of pixels), and of lines
+the number and the range of each colour."""
 import base64
 import struct
 import sys
@@ -47,5 +48,12 @@ for image in root.iter(SVG + "image"):
     png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"), validate=True)
     width, height, used = colours(png)
     print("image", width, height, *(f"{colour}:{count}" for colour, count in used[:6]))
+lines = {}
+for line in root.iter(SVG + "polyline"):
+    points = [tuple(map(int, point.split(","))) for point in line.get("points").split()]
+    lines.setdefault(line.get("stroke"), []).append(points)
+for colour, all_of_it in lines.items():
+    xs, ys = zip(*(point for points in all_of_it for point in points))
+    print("lines", colour, len(all_of_it), "from", min(xs), min(ys), "to", max(xs), max(ys))
 for text in root.iter(SVG + "text"):
     print("text", text.text.strip())

@@ -38,3 +38,5 @@ def check(options, counts, _):
     counts.check("reference/python.md", lacks("python.md", public(), r"^::: zonda\.(?:\w+\.)?%s$"))
     done = subprocess.run([sys.executable, rig.ROOT / "scripts" / "commands.py", "--check"], capture_output=True, text=True, check=False)
     counts.check("reference/commands.md", done.stdout + done.stderr if done.returncode else None)
+    done = subprocess.run([sys.executable, rig.ROOT / "scripts" / "pictures.py", "--check"], capture_output=True, text=True, check=False)
+    counts.check("guides/pictures", done.stdout + done.stderr if done.returncode else None)

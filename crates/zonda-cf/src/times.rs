@@ -9,6 +9,7 @@
 mod calendar;
 mod dates;
 mod iso;
+mod period;
 mod scan;
 mod since;
 
@@ -17,6 +18,7 @@ use std::fmt;
 pub use calendar::Calendar;
 pub use dates::Dates;
 pub use iso::{date, text};
+pub use period::{NoPeriod, Period};
 pub use since::{TimeUnits, Unit};
 
 /// A date whose time of day is in hours.

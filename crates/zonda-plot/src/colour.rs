@@ -12,6 +12,11 @@ impl Colour {
     pub(crate) const GRID: Colour = Colour(226, 226, 226);
     /// Cells without a value.
     pub const MISSING: Colour = Colour(176, 176, 176);
+    /// What nothing is drawn on.
+    pub(crate) const PAPER: Colour = Colour(255, 255, 255);
+    /// Coastlines, and the edges that keep them apart from what they lie on.
+    pub(crate) const COAST: Colour = Colour(20, 20, 20);
+    pub(crate) const COAST_EDGE: Colour = Colour(235, 235, 235);
     /// Reads, where reads and writes are told apart.
     pub const READ: Colour = Colour(0, 114, 178);
     /// Writes, where reads and writes are told apart.
@@ -32,9 +37,18 @@ impl Colour {
         Colour(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2))
     }
 
+    /// The colour of curve number `index` of so many: where they are more than can be told apart, they go from dark to light.
+    pub(crate) fn of_curves(index: usize, n_curves: usize) -> Colour {
+        if n_curves <= N_CURVES {
+            return Colour::of_curve(index);
+        }
+        // The lightest are too light for a line.
+        Palette::Sequential.at(index as f64 / (n_curves - 1) as f64 * 0.92)
+    }
+
     /// The colour of curve number `index`: told apart by most colour-blind people (Okabe and Ito).
     pub(crate) fn of_curve(index: usize) -> Colour {
-        const CURVES: [Colour; 7] = [
+        const CURVES: [Colour; N_CURVES] = [
             Colour::READ,
             Colour::WRITE,
             Colour::hex(0x00_9e73),
@@ -46,6 +60,9 @@ impl Colour {
         CURVES[index % CURVES.len()]
     }
 }
+
+/// How many curves can be told apart by their colours alone.
+const N_CURVES: usize = 7;
 
 /// Colours in the order of the numbers they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +128,17 @@ mod tests {
         assert_eq!(Palette::Sequential.at(7.0), Colour(0xfd, 0xe7, 0x25));
         assert_eq!(Palette::Diverging.at(0.5), Colour(0xf7, 0xf7, 0xf7));
         assert_eq!(Palette::Diverging.at(-1.0), Colour(0x05, 0x30, 0x61));
+    }
+
+    #[test]
+    fn many_curves_have_many_colours() {
+        for n in [1, 7, 8, 12, 36] {
+            let mut seen: Vec<Colour> = (0..n).map(|index| Colour::of_curves(index, n)).collect();
+            seen.dedup();
+            seen.sort_by_key(|colour| (colour.0, colour.1, colour.2));
+            seen.dedup();
+            assert_eq!(seen.len(), n);
+        }
     }
 
     /// Lightness rises all along, so that order is seen without knowing the colours.

@@ -132,7 +132,7 @@ pub(crate) fn axes(
     }
     let title = x.axis.full_title(x_ticks);
     if !title.is_empty() {
-        let title = text::cut(&title, AXIS, rect.width());
+        let title = text::cut_title(&title, AXIS, rect.width());
         let middle = f64::midpoint(rect.x0, rect.x1);
         let baseline = rect.y1 + lower_room(&title) - 2.0;
         scene.label(title, (middle, baseline), AXIS, Colour::INK, Anchor::Middle);
@@ -140,7 +140,7 @@ pub(crate) fn axes(
     let title = y.axis.full_title(y_ticks);
     if !title.is_empty() {
         let baseline = rect.x0 - left_room(y_ticks, &title) + text::cap_height(AXIS);
-        let title = text::cut(&title, AXIS, rect.height());
+        let title = text::cut_title(&title, AXIS, rect.height());
         let middle = f64::midpoint(rect.y0, rect.y1);
         scene.label_upwards(title, (baseline, middle), AXIS, Colour::INK);
     }

@@ -11,6 +11,7 @@
 //!     x_centres: Some(&[0.0, 120.0, 240.0]),
 //!     y: Axis::new("latitude", AxisKind::Latitude),
 //!     y_centres: Some(&[-45.0, 45.0]),
+//!     positions: None,
 //! };
 //! let options = MapOptions { title: "temperature".into(), unit: "K".into(), ..Default::default() };
 //! let svg = map(&field, &options)?.encode(Format::Svg)?;
@@ -19,9 +20,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arrange;
 mod axis;
 mod bars;
+mod cells;
+mod coast;
 mod colour;
+mod curved;
 mod dates;
 mod error;
 mod frame;
@@ -36,12 +41,14 @@ mod terminal;
 mod text;
 mod timeline;
 
+pub use arrange::arrange;
 pub use axis::{Axis, AxisKind, Spacing};
 pub use bars::{BarOptions, BarSeries, bars};
 pub use colour::{Colour, Palette};
+pub use curved::Positions;
 pub use error::{Error, Result};
 pub use line::{Curve, LineOptions, lines};
-pub use map::{MapField, MapOptions, map};
+pub use map::{MapField, MapOptions, MapPanel, map, maps};
 pub use offset::{AccessDirection, FileAccess, OffsetOptions, OffsetPanel, offsets};
 pub use output::{Chart, Format};
 pub use terminal::{Depth, TextOptions, line_text, map_text};

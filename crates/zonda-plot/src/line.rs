@@ -94,7 +94,7 @@ pub fn lines(curves: &[Curve], options: &LineOptions) -> Result<Chart> {
     let x_ticks = x.ticks_of_width(rect.width());
     frame::grid(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
     for (index, curve) in curves.iter().enumerate() {
-        let colour = Colour::of_curve(index);
+        let colour = Colour::of_curves(index, curves.len());
         for part in curve.points.split(|point| !shown(&point)) {
             draw(&mut scene, rect, &x, &y, part, colour);
         }
@@ -106,7 +106,11 @@ pub fn lines(curves: &[Curve], options: &LineOptions) -> Result<Chart> {
             if y > rect.y1 {
                 break;
             }
-            scene.path(vec![(x, y), (x + LEGEND_LINE, y)], Colour::of_curve(index), 3.0);
+            scene.path(
+                vec![(x, y), (x + LEGEND_LINE, y)],
+                Colour::of_curves(index, curves.len()),
+                3.0,
+            );
             let at = (x + LEGEND_LINE + 8.0, y + text::cap_height(frame::TICK) / 2.0);
             let name = text::cut(&curve.name, frame::TICK, width - at.0 - 4.0);
             scene.label(name, at, frame::TICK, Colour::INK, Anchor::Start);

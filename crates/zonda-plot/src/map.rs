@@ -1,11 +1,14 @@
 //! Maps: numbers on a grid as colours, with a colour bar.
 
 use crate::axis::{Axis, AxisKind, half_unit};
+use crate::cells::{Cells, NOTHING};
+use crate::coast;
 use crate::colour::{Colour, Palette};
+use crate::curved::Positions;
 use crate::error::{Error, Result};
 use crate::frame::{self, Ranged, SUBTITLE, TICK};
 use crate::output::{Chart, check_width};
-use crate::scene::{Anchor, Raster, Rect, Scene};
+use crate::scene::{Anchor, Raster, Rect, Scene, SceneShape};
 use crate::text;
 
 /// Numbers on a grid.
@@ -25,6 +28,8 @@ pub struct MapField<'a> {
     pub y: Axis,
     /// Where the middles of the rows are, rising or falling; 0, 1, 2 … by default.
     pub y_centres: Option<&'a [f64]>,
+    /// Where the cells of a curvilinear grid are, instead of `x_centres` and `y_centres`; x is longitude then, and y latitude.
+    pub positions: Option<Positions<'a>>,
 }
 
 /// How a map looks.
@@ -40,6 +45,10 @@ pub struct MapOptions {
     pub palette: Palette,
     /// What the ends of the colour bar stand for; by default the least and the greatest value.
     pub range: Option<(f64, f64)>,
+    /// Whether both axes are in one unit, so that a step along one is as long as along the other.
+    pub is_plane: bool,
+    /// Whether coastlines are drawn where the axes are longitude and latitude.
+    pub has_coasts: bool,
     /// Pixels; the height follows from the field.
     pub width: u32,
 }
@@ -52,14 +61,17 @@ impl Default for MapOptions {
             unit: String::new(),
             palette: Palette::Sequential,
             range: None,
+            is_plane: false,
+            has_coasts: true,
             width: 1200,
         }
     }
 }
 
-/// How many colours of the raster stand for numbers. One more stands for missing numbers.
-const LEVELS: u8 = 255;
+/// How many colours of the raster stand for numbers; an odd number, so that there is one in the middle. One more stands for missing numbers, and one for places without cells.
+const LEVELS: u8 = 253;
 const MISSING: u8 = LEVELS;
+const BARE: u8 = LEVELS + 1;
 
 const BAR_WIDTH: f64 = 26.0;
 const BAR_GAP: f64 = 26.0;
@@ -75,124 +87,183 @@ const MOST_HEIGHT: f64 = 0.8;
 /// # Errors
 /// [`Error::Shape`], [`Error::Coordinates`], [`Error::NotMonotonic`] for a field that is none,
 /// [`Error::Empty`] for one without cells, [`Error::Width`].
+///
+/// [`Error::Shape`]: crate::Error::Shape
+/// [`Error::Coordinates`]: crate::Error::Coordinates
+/// [`Error::NotMonotonic`]: crate::Error::NotMonotonic
+/// [`Error::Empty`]: crate::Error::Empty
+/// [`Error::Width`]: crate::Error::Width
 pub fn map(field: &MapField<'_>, options: &MapOptions) -> Result<Chart> {
+    maps(&[MapPanel { title: String::new(), field: field.clone() }], options)
+}
+
+/// One of several maps.
+#[derive(Clone, Debug)]
+pub struct MapPanel<'a> {
+    /// Above it; where it differs from the others.
+    pub title: String,
+    /// Its numbers.
+    pub field: MapField<'a>,
+}
+
+/// Room that a panel takes at least, in pixels.
+const LEAST_PANEL: f64 = 380.0;
+const BETWEEN_PANELS: f64 = 24.0;
+
+/// Draws fields as maps side by side, with the same colours for the same numbers in all of them, and one colour bar.
+///
+/// # Errors
+/// Those of [`map`]; [`Error::Empty`] without panels.
+///
+/// [`Error::Empty`]: crate::Error::Empty
+pub fn maps(panels: &[MapPanel<'_>], options: &MapOptions) -> Result<Chart> {
     check_width(options.width)?;
-    if field.columns.checked_mul(field.rows) != Some(field.values.len()) {
-        let (columns, rows, values) = (field.columns, field.rows, field.values.len());
-        return Err(Error::Shape { columns, rows, values });
-    }
-    if field.values.is_empty() {
+    let each = panels.iter().map(|panel| PreparedMap::new(panel, options));
+    let each = each.collect::<Result<Vec<_>>>()?;
+    if each.is_empty() {
         return Err(Error::Empty);
     }
-    let x_edges = CellEdges::new(&field.x, field.columns, field.x_centres)?;
-    let y_edges = CellEdges::new(&field.y, field.rows, field.y_centres)?;
-    let (x, y) = (x_edges.ranged(&field.x), y_edges.ranged(&field.y));
-    let colours = Colours::new(field.values, options);
+    let colours = Colours::new(panels.iter().flat_map(|panel| panel.field.values), options);
 
-    // The bar's labels depend on its height, and the width of the map depends on the labels.
     let bar_axis = Axis::new(options.unit.clone(), AxisKind::Number);
     let bar = Ranged { axis: &bar_axis, low: colours.low, high: colours.high };
     let width = f64::from(options.width);
     let mut scene = Scene::new(options.width, 0);
     let top = frame::titles(&mut scene, &options.title, &options.subtitle);
-    let aspect = aspect(&x, &y, field);
-    let mut size = (width * 0.8, width * 0.8 / aspect);
-    let mut left = 0.0;
-    for _ in 0..3 {
-        let y_ticks = y.ticks_of_height(size.1);
-        left = frame::MARGIN + frame::left_room(&y_ticks, &y.axis.full_title(&y_ticks));
-        let bar_ticks = bar.ticks_of_height(size.1);
-        let right = BAR_GAP + BAR_WIDTH + right_room(&bar_ticks, &bar_axis) + frame::MARGIN;
-        size.0 = width - left - right;
-        size.1 = (size.0 / aspect).min(width * MOST_HEIGHT);
-        size.0 = size.0.min(size.1 * aspect);
-    }
-    let rect = Rect {
-        x0: left.round(),
-        y0: top.round(),
-        x1: (left + size.0).round(),
-        y1: (top + size.1).round(),
-    };
-    let x_ticks = x.ticks_of_width(rect.width());
-    let y_ticks = y.ticks_of_height(rect.height());
-    let below = frame::lower_room(&x.axis.full_title(&x_ticks));
-    // A whole number of pixels, within what `check_width` lets through.
-    scene.height = (rect.y1 + below + frame::MARGIN).ceil() as u32;
+    let columns = (((width - 120.0) / LEAST_PANEL) as usize).clamp(1, each.len());
+    // As many in each row as the number of rows asks for: four are two rows of two.
+    let columns = each.len().div_ceil(each.len().div_ceil(columns));
 
-    let cells = Cells { field, x: &x, y: &y, x_edges: &x_edges, y_edges: &y_edges };
-    cells.draw(&mut scene, rect, &colours);
-    frame::axes(&mut scene, rect, (&x, &x_ticks), (&y, &y_ticks));
-    draw_bar(&mut scene, rect, &bar, &colours);
-    if colours.any_missing {
-        draw_missing(&mut scene, rect, below);
+    // The bar's labels depend on its height, and the width of the maps depends on the labels.
+    let mut right = BAR_GAP + BAR_WIDTH + frame::MARGIN;
+    let mut sizes = Vec::new();
+    for _ in 0..3 {
+        let gaps = BETWEEN_PANELS * (columns - 1) as f64;
+        let room = (width - frame::MARGIN - right - gaps) / columns as f64;
+        sizes = each.iter().map(|map| map.size(room, width * MOST_HEIGHT)).collect();
+        let bar_ticks = bar.ticks_of_height(sizes.first().map_or(0.0, |size| size.height));
+        right = BAR_GAP + BAR_WIDTH + right_room(&bar_ticks, &bar_axis) + frame::MARGIN;
+    }
+    let (mut y, mut last, mut below) = (top, 0.0_f64, 0.0);
+    // What all maps are in, which the bar is as high as.
+    let mut around: Option<Rect> = None;
+    let widest = sizes.iter().map(|size| size.left + size.width).fold(0.0, f64::max);
+    for (row, sizes) in each.chunks(columns).zip(sizes.chunks(columns)) {
+        let mut x = frame::MARGIN;
+        let titles = if row.iter().any(|map| !map.title.is_empty()) { SUBTITLE * 1.5 } else { 0.0 };
+        let mut lowest = y;
+        for (map, size) in row.iter().zip(sizes) {
+            let rect = Rect {
+                x0: (x + size.left).round(),
+                y0: (y + titles).round(),
+                x1: (x + size.left + size.width).round(),
+                y1: (y + titles + size.height).round(),
+            };
+            below = map.draw(&mut scene, rect, &colours, options);
+            lowest = lowest.max(rect.y1 + below);
+            x += widest + BETWEEN_PANELS;
+            let all = around.get_or_insert(rect);
+            (all.x1, all.y1) = (all.x1.max(rect.x1), all.y1.max(rect.y1));
+        }
+        last = lowest;
+        y = lowest + BETWEEN_PANELS;
+    }
+    // A whole number of pixels, within what `check_width` lets through.
+    scene.height = (last + frame::MARGIN).ceil() as u32;
+    if let Some(rect) = around {
+        draw_bar(&mut scene, rect, &bar, &colours);
+        if colours.any_missing {
+            draw_missing(&mut scene, rect, below);
+        }
     }
     Ok(Chart { scene })
 }
 
+/// A map whose cells are known, and what it takes around it.
+struct PreparedMap<'a> {
+    title: &'a str,
+    field: &'a MapField<'a>,
+    cells: Cells,
+    x: Ranged<'a>,
+    y: Ranged<'a>,
+    aspect: f64,
+}
+
+/// Pixels of a map's own rectangle, and left of it.
+struct MapSize {
+    left: f64,
+    width: f64,
+    height: f64,
+}
+
+impl<'a> PreparedMap<'a> {
+    fn new(panel: &'a MapPanel<'a>, options: &MapOptions) -> Result<PreparedMap<'a>> {
+        let field = &panel.field;
+        let cells = Cells::new(field)?;
+        let (x, y) = cells.ranged(field);
+        let aspect = aspect(&x, &y, field, options.is_plane);
+        Ok(PreparedMap { title: &panel.title, field, cells, x, y, aspect })
+    }
+
+    /// The size in a room that is so wide, labels included.
+    fn size(&self, room: f64, most_height: f64) -> MapSize {
+        let mut size = MapSize { left: 0.0, width: room, height: room / self.aspect };
+        // The labels depend on the height, and the width depends on the labels.
+        for _ in 0..3 {
+            let ticks = self.y.ticks_of_height(size.height);
+            size.left = frame::left_room(&ticks, &self.y.axis.full_title(&ticks));
+            size.width = room - size.left;
+            size.height = (size.width / self.aspect).min(most_height);
+            size.width = size.width.min(size.height * self.aspect);
+        }
+        size
+    }
+
+    /// Draws it, and returns the room that its axis takes below.
+    fn draw(&self, scene: &mut Scene, rect: Rect, colours: &Colours, options: &MapOptions) -> f64 {
+        let (x, y) = (&self.x, &self.y);
+        let x_ticks = x.ticks_of_width(rect.width());
+        let y_ticks = y.ticks_of_height(rect.height());
+        draw_cells(scene, rect, (x, y), (&self.cells, self.field.values), colours);
+        if options.has_coasts && is_globe(x, y) {
+            coast::draw(scene, rect, x, y);
+        }
+        frame::axes(scene, rect, (x, &x_ticks), (y, &y_ticks));
+        if !self.title.is_empty() {
+            let title = text::cut(self.title, SUBTITLE, rect.width());
+            scene.label(title, (rect.x0, rect.y0 - 8.0), SUBTITLE, Colour::INK, Anchor::Start);
+        }
+        frame::lower_room(&x.axis.full_title(&x_ticks))
+    }
+}
+
+/// Whether axes are longitude and latitude.
+fn is_globe(x: &Ranged<'_>, y: &Ranged<'_>) -> bool {
+    (x.axis.kind, y.axis.kind) == (AxisKind::Longitude, AxisKind::Latitude)
+}
+
 /// Width by height of the map's own rectangle.
-fn aspect(x: &Ranged<'_>, y: &Ranged<'_>, field: &MapField<'_>) -> f64 {
+pub(crate) fn aspect(x: &Ranged<'_>, y: &Ranged<'_>, field: &MapField<'_>, is_plane: bool) -> f64 {
     let degrees = |axis: &Axis| matches!(axis.kind, AxisKind::Longitude | AxisKind::Latitude);
     let aspect = match (degrees(x.axis), degrees(y.axis)) {
-        (true, true) => (x.high - x.low) / (y.high - y.low),
+        (true, true) => {
+            // Degrees of longitude get shorter to the poles. A map of more than half of the globe has no latitude that all
+            // of it is at.
+            let is_part = x.high - x.low <= 180.0 && is_globe(x, y);
+            let middle = f64::midpoint(y.low, y.high).to_radians();
+            let length = if is_part { middle.cos().max(0.3) } else { 1.0 };
+            (x.high - x.low) * length / (y.high - y.low)
+        }
+        _ if is_plane => (x.high - x.low) / (y.high - y.low),
+        _ if (x.axis.kind, y.axis.kind) == (AxisKind::Index, AxisKind::Index) => {
+            (x.high - x.low) / (y.high - y.low)
+        }
         _ if field.x_centres.is_none() && field.y_centres.is_none() => {
             field.columns as f64 / field.rows as f64
         }
         _ => PLAIN_ASPECT,
     };
     aspect.clamp(ASPECTS.0, ASPECTS.1)
-}
-
-/// Where cells end, in the order of the cells.
-struct CellEdges(Vec<f64>);
-
-impl CellEdges {
-    fn new(axis: &Axis, n_cells: usize, centres: Option<&[f64]>) -> Result<CellEdges> {
-        let Some(centres) = centres else {
-            return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
-        };
-        let name = || match axis.title.as_str() {
-            "" => "an axis".to_owned(),
-            title => title.to_owned(),
-        };
-        if centres.len() != n_cells {
-            let coordinates = centres.len();
-            return Err(Error::Coordinates { axis: name(), cells: n_cells, coordinates });
-        }
-        let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
-            || centres.windows(2).all(|pair| pair[0] > pair[1]);
-        if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
-            return Err(Error::NotMonotonic { axis: name() });
-        }
-        let [first, .., last] = centres else {
-            let (only, half) = (centres[0], axis.half_unit(centres[0]));
-            return Ok(CellEdges(vec![only - half, only + half]));
-        };
-        let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
-        let mut edges = Vec::with_capacity(n_cells + 1);
-        edges.push(first - (centres[1] - first) / 2.0);
-        edges.extend(middles);
-        edges.push(last + (last - centres[n_cells - 2]) / 2.0);
-        if axis.kind == AxisKind::Latitude {
-            // Cells at the poles end there.
-            for edge in &mut edges {
-                *edge = edge.clamp(-90.0, 90.0);
-            }
-        }
-        Ok(CellEdges(edges))
-    }
-
-    fn ranged<'a>(&self, axis: &'a Axis) -> Ranged<'a> {
-        let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
-        Ranged { axis, low: first.min(last), high: first.max(last) }
-    }
-
-    /// The cell that a number lies in.
-    fn cell(&self, number: f64) -> usize {
-        let rising = self.0[0] <= self.0[self.0.len() - 1];
-        let before =
-            self.0.partition_point(|edge| if rising { *edge <= number } else { *edge > number });
-        before.saturating_sub(1).min(self.0.len() - 2)
-    }
 }
 
 /// Which colour stands for a number.
@@ -204,8 +275,11 @@ pub(crate) struct Colours {
 }
 
 impl Colours {
-    pub(crate) fn new(values: &[f64], options: &MapOptions) -> Colours {
-        let valid = values.iter().copied().filter(|value| value.is_finite());
+    pub(crate) fn new<'v>(
+        values: impl Iterator<Item = &'v f64> + Clone,
+        options: &MapOptions,
+    ) -> Colours {
+        let valid = values.clone().copied().filter(|value| value.is_finite());
         let found = valid.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
         });
@@ -221,7 +295,7 @@ impl Colours {
             let half = half_unit(low);
             (low, high) = (low - half, low + half);
         }
-        let any_missing = values.iter().any(|value| !value.is_finite());
+        let any_missing = values.into_iter().any(|value| !value.is_finite());
         Colours { palette: options.palette, low, high, any_missing }
     }
 
@@ -247,42 +321,35 @@ impl Colours {
     fn table(&self) -> Vec<[u8; 4]> {
         let shares = (0..LEVELS).map(|i| f64::from(i) / f64::from(LEVELS - 1));
         let colours = shares.map(|share| self.palette.at(share));
-        colours.chain([Colour::MISSING]).map(|Colour(r, g, b)| [r, g, b, 255]).collect()
+        colours
+            .chain([Colour::MISSING, Colour::PAPER])
+            .map(|Colour(r, g, b)| [r, g, b, 255])
+            .collect()
     }
 }
 
-/// The cells of a map.
-struct Cells<'a> {
-    field: &'a MapField<'a>,
-    x: &'a Ranged<'a>,
-    y: &'a Ranged<'a>,
-    x_edges: &'a CellEdges,
-    y_edges: &'a CellEdges,
-}
-
-impl Cells<'_> {
-    fn draw(&self, scene: &mut Scene, rect: Rect, colours: &Colours) {
-        // Whole pixels by construction.
-        let (width, height) = (rect.width() as u32, rect.height() as u32);
-        let middle = |pixel: u32, of: u32| (f64::from(pixel) + 0.5) / f64::from(of);
-        let columns: Vec<usize> =
-            (0..width).map(|column| self.x_edges.cell(self.x.at(middle(column, width)))).collect();
-        let mut pixels = Vec::with_capacity(width as usize * height as usize);
-        for line in 0..height {
-            let row = self.y_edges.cell(self.y.at(1.0 - middle(line, height)));
-            let values = &self.field.values[row * self.field.columns..][..self.field.columns];
-            pixels.extend(columns.iter().map(|&column| colours.index(values[column])));
-        }
-        let at = (rect.x0 as u32, rect.y0 as u32);
-        let palette = colours.table();
-        scene.shapes.push(crate::scene::SceneShape::Raster(Raster {
-            at,
-            width,
-            height,
-            palette,
-            pixels,
-        }));
-    }
+/// Draws the cells.
+fn draw_cells(
+    scene: &mut Scene,
+    rect: Rect,
+    (x, y): (&Ranged<'_>, &Ranged<'_>),
+    (cells, values): (&Cells, &[f64]),
+    colours: &Colours,
+) {
+    // Whole pixels by construction.
+    let (width, height) = (rect.width() as u32, rect.height() as u32);
+    let shown = cells.pixels(x, y, width as usize, height as usize);
+    let colour = |cell: u32| match cell {
+        NOTHING => BARE,
+        cell => colours.index(values[cell as usize]),
+    };
+    scene.shapes.push(SceneShape::Raster(Raster {
+        at: (rect.x0 as u32, rect.y0 as u32),
+        width,
+        height,
+        palette: colours.table(),
+        pixels: shown.into_iter().map(colour).collect(),
+    }));
 }
 
 /// Room right of the colour bar.
@@ -302,13 +369,7 @@ fn draw_bar(scene: &mut Scene, map: Rect, bar: &Ranged<'_>, colours: &Colours) {
     });
     let at = (rect.x0 as u32, rect.y0 as u32);
     let (palette, pixels) = (colours.table(), pixels.collect());
-    scene.shapes.push(crate::scene::SceneShape::Raster(Raster {
-        at,
-        width,
-        height,
-        palette,
-        pixels,
-    }));
+    scene.shapes.push(SceneShape::Raster(Raster { at, width, height, palette, pixels }));
     scene.outline(rect, Colour::INK);
     let ticks = bar.ticks_of_height(rect.height());
     for (number, label) in &ticks.at {
@@ -320,7 +381,7 @@ fn draw_bar(scene: &mut Scene, map: Rect, bar: &Ranged<'_>, colours: &Colours) {
     let title = bar.axis.full_title(&ticks);
     if !title.is_empty() {
         let baseline = rect.x1 + 12.0 + frame::widest(&ticks) + frame::AXIS + 8.0;
-        let title = text::cut(&title, frame::AXIS, rect.height());
+        let title = text::cut_title(&title, frame::AXIS, rect.height());
         let middle = f64::midpoint(rect.y0, rect.y1);
         scene.label_upwards(title, (baseline, middle), frame::AXIS, Colour::INK);
     }
@@ -356,6 +417,7 @@ mod tests {
             x_centres: Some(x),
             y: Axis::new("latitude", AxisKind::Latitude),
             y_centres: Some(y),
+            positions: None,
         }
     }
 
@@ -364,6 +426,7 @@ mod tests {
             title: "temperature at the surface".to_owned(),
             subtitle: "time = 3 days since 1995-01-01".to_owned(),
             unit: "temperature (K)".to_owned(),
+            has_coasts: false,
             ..MapOptions::default()
         }
     }
@@ -420,6 +483,88 @@ mod tests {
         }
     }
 
+    /// Coastlines lie over a map of the globe, and nowhere else.
+    #[test]
+    fn coasts_where_the_globe_is() {
+        let paths = |chart: &Chart| {
+            let is_path = |shape: &&SceneShape| matches!(shape, SceneShape::Path { .. });
+            chart.scene.shapes.iter().filter(is_path).count()
+        };
+        let options = MapOptions { has_coasts: true, ..options() };
+        let globe = field(&[1.0, 2.0, 3.0, 4.0], &[90.0, 270.0], &[-45.0, 45.0]);
+        assert!(paths(&map(&globe, &options).unwrap()) > 100);
+        let none = MapOptions { has_coasts: false, ..options.clone() };
+        assert_eq!(paths(&map(&globe, &none).unwrap()), 0);
+        let section = MapField { y: Axis::new("pressure", AxisKind::Number), ..globe };
+        assert_eq!(paths(&map(&section, &options).unwrap()), 0);
+    }
+
+    /// Panels have the same colours for the same numbers, one bar, and stand apart.
+    #[test]
+    fn panels_side_by_side() {
+        let all = [[0.0, 1.0, 2.0, 3.0], [2.0, 3.0, 4.0, 100.0], [NONE; 4], [5.0; 4], [6.0; 4]];
+        let panels: Vec<MapPanel<'_>> = all
+            .iter()
+            .enumerate()
+            .map(|(number, values)| MapPanel {
+                title: format!("time = 2004-0{number}-01"),
+                field: field(values, &[90.0, 270.0], &[-45.0, 45.0]),
+            })
+            .collect();
+        for (n, width, rows) in
+            [(1, 480, 1), (2, 1200, 1), (4, 1200, 2), (5, 1200, 3), (5, 480, 5), (3, 1400, 1)]
+        {
+            let options = MapOptions { width, ..options() };
+            let chart = maps(&panels[..n], &options).unwrap();
+            chart.scene.assert_legible();
+            let rasters: Vec<&Raster> = chart
+                .scene
+                .shapes
+                .iter()
+                .filter_map(|shape| match shape {
+                    SceneShape::Raster(raster) => Some(raster),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(rasters.len(), n + 1, "one bar");
+            let mut tops: Vec<u32> = rasters[..n].iter().map(|raster| raster.at.1).collect();
+            tops.dedup();
+            assert_eq!(tops.len(), rows, "{n} in {width}");
+            if n >= 2 {
+                // 3 in the first panel, 2 and 3 in the second: one colour for both threes.
+                let (first, second) = (rasters[0], rasters[1]);
+                let corner = |of: &Raster| of.pixels[of.width as usize - 1];
+                let lower_right = |of: &Raster| of.pixels[of.pixels.len() - 1];
+                assert_eq!(corner(first), lower_right(second));
+                assert_ne!(corner(first), corner(second));
+            }
+        }
+        assert!(matches!(maps(&[], &options()), Err(Error::Empty)));
+    }
+
+    /// A grid that is turned by 45 degrees has its corners on the axes, and nothing beside them.
+    #[test]
+    fn a_turned_grid_in_its_places() {
+        let lon = [0.0, 10.0, -10.0, 0.0];
+        let lat = [-10.0, 0.0, 0.0, 10.0];
+        let values = [0.0, NONE, 50.0, 100.0];
+        let positions = Some(Positions { lon: &lon, lat: &lat });
+        let turned = MapField { positions, ..field(&values, &[0.0, 1.0], &[0.0, 1.0]) };
+        let chart = map(&turned, &options()).unwrap();
+        let (x0, y0, width, height) = place(&chart);
+        assert!(width.abs_diff(height) < height / 20, "{width} x {height}");
+        let (colours, row) = pixels(&chart.encode(Format::Png).unwrap());
+        let at = |x: usize, y: usize| colours[(y0 + y * height / 8) * row + x0 + x * width / 8];
+        let share = |share| Palette::Sequential.at(share);
+        assert_eq!(
+            (at(4, 6), at(6, 4), at(2, 4), at(4, 2)),
+            (share(0.0), Colour::MISSING, share(0.5), share(1.0))
+        );
+        for (x, y) in [(1, 1), (7, 1), (1, 7), (7, 7)] {
+            assert_eq!(at(x, y), Colour::PAPER, "{x} {y}");
+        }
+    }
+
     /// Cells are as large as their coordinates are apart.
     #[test]
     fn unequal_cells() {
@@ -437,7 +582,7 @@ mod tests {
     #[test]
     fn diverging_is_white_at_zero() {
         let options = MapOptions { palette: Palette::Diverging, ..options() };
-        let colours = Colours::new(&[-1.0, 0.0, 4.0], &options);
+        let colours = Colours::new([-1.0, 0.0, 4.0].iter(), &options);
         let table = colours.table();
         assert_eq!(table[usize::from(colours.index(0.0))][..3], [0xf7, 0xf7, 0xf7]);
         assert_eq!(table[usize::from(colours.index(4.0))][..3], [0x67, 0x00, 0x1f]);

@@ -60,8 +60,11 @@ impl Canvas {
                 true,
             ),
             SceneShape::Path { points, colour, width } => {
-                let points = points.iter().map(|&(x, y)| (fine(x), fine(y)));
-                backend.draw_path(points, &style(*colour, *width))
+                // One step after the other: plotters' corners of thick lines reach as far as the angle is sharp.
+                let fine_points =
+                    |pair: &[(f64, f64)]| [pair[0], pair[1]].map(|(x, y)| (fine(x), fine(y)));
+                let style = style(*colour, *width);
+                points.windows(2).try_for_each(|pair| backend.draw_path(fine_points(pair), &style))
             }
             SceneShape::Raster(_) | SceneShape::Label(_) => Ok(()),
         };

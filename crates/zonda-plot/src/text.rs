@@ -53,6 +53,19 @@ pub(crate) fn cut(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
+/// The same for the title of an axis, whose unit stays: `temperature of the sea… (K)`.
+pub(crate) fn cut_title(title: &str, size: f64, room: f64) -> String {
+    let whole = width(title, size) <= room;
+    let end = title.rfind(" (").or_else(|| title.rfind(", ")).filter(|_| !whole);
+    let Some((name, unit)) = end.and_then(|end| title.split_at_checked(end)) else {
+        return cut(title, size, room);
+    };
+    match cut(name, size, room - width(unit, size)) {
+        name if name.is_empty() => cut(title, size, room),
+        name => format!("{name}{unit}"),
+    }
+}
+
 /// Calls `put` with each pixel that a text covers and how much of it, 0 to 1. Positions are relative
 /// to the start of the baseline; y points down.
 pub(crate) fn cover(text: &str, size: f64, mut put: impl FnMut(i32, i32, f32)) {
@@ -88,6 +101,19 @@ mod tests {
         for letter in "azAZ09 °²³⁻⁰⁹µ%−×·äøñŁЖΩ".chars() {
             assert_ne!(FONT.glyph_id(letter), missing, "{letter}");
         }
+    }
+
+    #[test]
+    fn units_stay_when_titles_are_cut() {
+        let title = "temperature of the air at the surface (K)";
+        let cut = |title, room| cut_title(title, 18.0, room);
+        assert_eq!(cut(title, 1000.0), title);
+        let short = cut(title, 200.0);
+        assert!(short.starts_with("temper") && short.ends_with("… (K)"), "{short}");
+        assert!(width(&short, 18.0) <= 200.0);
+        assert!(cut("seconds since the beginning, 2013", 200.0).ends_with("…, 2013"));
+        assert!(cut("no unit in this title", 100.0).ends_with('…'));
+        assert_eq!(cut(title, 1.0), "");
     }
 
     #[test]

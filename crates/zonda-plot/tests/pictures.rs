@@ -18,6 +18,7 @@ fn a_map() -> Chart {
         x_centres: Some(&x),
         y: Axis::new("latitude", AxisKind::Latitude),
         y_centres: Some(&y),
+        positions: None,
     };
     let options = MapOptions {
         title: "salinity <at> \"the\" surface & below".into(),

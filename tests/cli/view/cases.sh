@@ -17,11 +17,18 @@ test_view() {
         picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view field.nc $variable
     done <<'CASES'
 map|T
-last|T --at time=-1 --at lev=-1
-section|T --at lon=2
-profile|T --at time=0 --at lat=1 --at lon=-1
+last|T --index time=-1 --index lev=-1
+section|T --index lon=2
+profile|T --index time=0,lat=1 --index lon=-1
+values|T --at lev=420,time=2000-01-02
+west|T --at lon=50W --at time=0
+nearest|T --at lat=30,lon=-90.1,time=2000-01-02T12
 both-signs|wind --diverging
 narrow|wind --width 480
+range|wind --range -5,15
+panels|T --at lev=500,lev=900,time=2000-01-01 --index time=-1
+panels-line|T --panels lev --index lat=1,time=1
+panels-many|T --panels time --at lev=100,lev=900 --no-coasts
 line|line
 jumps|jumps
 all-missing|filled
@@ -36,10 +43,63 @@ CASES
         picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view dates.nc $variable
     done <<'CASES'
 dates|temp
-dates-at|temp --at time=3
+dates-at|temp --at time=2000-01-01T11
 dates-series|series
 dates-strange|strange
 CASES
+    # Latitudes and longitudes of two dimensions, named by `coordinates` or found by their units; pressure that goes down; axes
+    # that are turned; longitudes that jump by a turn.
+    "$ncgen" -k nc3 -o grids.nc "$here/view/grids.cdl"
+    while IFS='|' read -r name variable; do
+        # shellcheck disable=SC2046
+        golden "view $name" "$here/view/$name.txt" "$zonda" view grids.nc $(sed -E 's/ --no-coasts//' <<<"$variable")
+        # shellcheck disable=SC2086
+        picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view grids.nc $variable
+    done <<'CASES'
+curved|T --at time=2004-07,plev=85000
+curved-dims|T --at time=2004-07,plev=85000 --dims
+curved-named|named --no-coasts
+curved-profile|T --at latitude=47.2,longitude=8.1 --index time=1
+curved-series|T --at lat=50N,lon=358 --index lev=0
+turned|turned
+upright|section
+CASES
+    # Places that are not there, each with what is.
+    golden "view of places that are not there" "$here/view/nowhere.txt" bash -c '
+        while read -r file variable places; do
+            "$0" view "$file" "$variable" $places 2>&1
+            echo "$places: $?"
+        done' "$zonda" <<'PLACES'
+field.nc T --at time=2001
+field.nc T --at time=2000-02-30
+field.nc T --at time=tomorrow
+field.nc T --at time=2
+field.nc T --at lev=-1
+field.nc T --at lev=1200
+field.nc T --at lev=low
+field.nc T --at lat=91
+field.nc T --at lat=10E
+field.nc T --at lot=3
+field.nc T --index lat=4
+field.nc T --index lat=1.5
+field.nc T --at lat
+field.nc filled --at lon=1,time=1
+field.nc jumps --at x=7
+field.nc scalar --at x=1
+dates.nc temp --at time=1999-12-30
+dates.nc temp --at time=2000-02-29
+grids.nc T --at latitude=10,longitude=8
+grids.nc T --at latitude=47
+grids.nc T --at latitud=47
+grids.nc T --at longitude=high,latitude=3
+grids.nc named --at x=-1
+grids.nc named --at plev=3
+grids.nc T --panels leve
+grids.nc T --panels lev --at plev=50000
+grids.nc T --panels lev=0
+grids.nc T --range 3
+field.nc T --index time=0,time=1 --panels lat=4 --index lon=0,lon=1,lon=2,lon=3,lon=4
+PLACES
     golden "view of a series in text" "$here/view/dates-text.txt" "$zonda" view dates.nc series --text
     "$ncgen" -k nc3 -o unsigned.nc "$here/view/unsigned.cdl"
     # The same picture of the same numbers in a group, packed into chunks.
@@ -68,6 +128,28 @@ CASES
     golden "view of no group" "$here/view/no-group.txt" "$zonda" view grouped.nc /ocean/T
     golden "view of a map in text" "$here/view/text-map.txt" "$zonda" view field.nc T --text
     golden "view of a line in text" "$here/view/text-line.txt" "$zonda" view field.nc line --text
+    # What terminals can show; a width that the environment says nothing of is 80 columns.
+    local kind
+    for kind in true 256 plain ascii; do
+        golden "view of a map, --terminal=$kind" "$here/view/terminal-$kind.txt" "$zonda" view field.nc T --terminal=$kind
+    done
+    golden "view in a locale without half blocks" "$here/view/terminal-256-c.txt" env LC_ALL=C "$zonda" view field.nc wind --terminal=256
+    golden "view of a curvilinear grid in text" "$here/view/terminal-curved.txt" "$zonda" view grids.nc T --at time=2004-07 --terminal
+    golden "view of panels in text" "$here/view/terminal-panels.txt" "$zonda" view field.nc T --panels lev=2 --index lat=0,time=0 --terminal=ascii
+    golden "view of dates in ASCII" "$here/view/terminal-dates.txt" "$zonda" view dates.nc temp --terminal=ascii
+    # As wide as a terminal is, and in its colours, where there is one.
+    if command -v script >/dev/null; then
+        env -u NO_COLOR -u COLORTERM TERM=xterm-256color script -qec "stty cols 60 rows 30; $zonda view field.nc T" /dev/null </dev/null |
+            tr -d '\r' >shown
+        if [ "$(sed 's/\x1b\[[0-9;]*m//g' shown | wc -L)" = 60 ] && grep -q '38;5;[0-9]*;48;5;' shown; then
+            pass "view is as wide as the terminal"
+        else
+            fail "view is as wide as the terminal"
+            sed 's/^/        /' shown
+        fi
+    else
+        skip "view on a terminal: there is no script to make one"
+    fi
     golden "view in text where all is missing" "$here/view/text-missing.txt" "$zonda" view field.nc filled --text
     "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
     is_png "view as PNG" one.png

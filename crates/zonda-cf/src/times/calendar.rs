@@ -137,6 +137,20 @@ impl Calendar {
                 && (self.has(JULIAN_RULE) || year % 100 != 0 || year % 400 == 0)
     }
 
+    /// Whether the calendar has this day, whatever the hour.
+    pub(super) fn has_day(self, date: &CompTime) -> bool {
+        let (year, last) = (date.year, CompTime { year: 1582, month: 10, day: 4, hour: 24.0 });
+        let rule = match self.is_mixed() {
+            true if *date <= last => Calendar(JULIAN),
+            true if *date < GREGORIAN_START => return false,
+            true => Calendar(STANDARD),
+            false => self,
+        };
+        let Some(month @ 0..=11) = usize::try_from(date.month - 1).ok() else { return false };
+        let days = rule.month_days(month, rule.is_leap(rule.table_year(year.into())));
+        (1..=days).contains(&i128::from(date.day))
+    }
+
     /// Days of a common year.
     fn common_year(self) -> i128 {
         match self.0 & (DAYS_365 | DAYS_366) {

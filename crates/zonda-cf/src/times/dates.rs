@@ -1,12 +1,12 @@
 //! Converts numbers to dates and dates to numbers, for charts and views.
 
-use super::{Calendar, CompTime, TimeUnits, iso};
+use super::{Calendar, CompTime, Period, TimeUnits, iso};
 
 /// Units and calendar of a variable, which make dates of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dates {
     since: TimeUnits,
-    calendar: Calendar,
+    pub(super) calendar: Calendar,
 }
 
 /// Hours that a date may be off from rounding.
@@ -33,21 +33,44 @@ impl Dates {
         is_one.then_some(date)
     }
 
+    /// The date of a number to the second, so that numbers which rounding has moved a little are on the day that they are meant for.
+    fn date_and_second(&self, value: f64) -> Option<CompTime> {
+        const SECOND: f64 = 1.0 / 86_400.0;
+        let date = self.date(value)?;
+        // Hours are from 0 to 24.
+        let seconds = (date.hour * 3600.0).round() as u32;
+        if seconds < 86_400 {
+            return Some(CompTime { hour: f64::from(seconds) / 3600.0, ..date });
+        }
+        // Where units are so long that the next second is still the same day, this is its last one.
+        let next = self.date(value + SECOND / self.unit_days()).filter(|next| next.hour < 1.0);
+        Some(match next {
+            Some(next) => CompTime { hour: 0.0, ..next },
+            None => CompTime { hour: 24.0 - 1.0 / 3600.0, ..date },
+        })
+    }
+
     /// The date as text, to the second: `1990-02-01`, `1990-02-01 12:30`.
     #[must_use]
     pub fn text(&self, value: f64) -> Option<String> {
-        let date = self.date(value)?;
+        let date = self.date_and_second(value)?;
         let text = iso::text(self.calendar, b' ', &CompTime { hour: 0.0, ..date }).ok()?;
         let day = String::from_utf8(text).ok()?;
-        // Hours are from 0 to 24. If rounding reaches the end of the day, the date stays in its
-        // day.
-        let seconds = ((date.hour * 3600.0).round() as u32).min(86_399);
+        let seconds = (date.hour * 3600.0).round() as u32;
         let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         Some(match (h, m, s) {
             (0, 0, 0) => day,
             (_, _, 0) => format!("{day} {h:02}:{m:02}"),
             _ => format!("{day} {h:02}:{m:02}:{s:02}"),
         })
+    }
+
+    /// Whether the date of a number, to the second, is in a period.
+    #[must_use]
+    pub fn is_in(&self, value: f64, period: &Period) -> bool {
+        let earlier = |date: &CompTime| CompTime { hour: date.hour - ROUNDING, ..*date };
+        let found = self.date_and_second(value);
+        found.is_some_and(|date| earlier(&period.from) <= date && date < earlier(&period.until))
     }
 
     /// Days that one unit takes, about.
@@ -60,6 +83,19 @@ impl Dates {
     /// such as a 30th of February.
     #[must_use]
     pub fn number(&self, date: &CompTime, low: f64, high: f64) -> Option<f64> {
+        let first = self.first_from(date, low, high)?;
+        let found = self.date(first)?;
+        let is_there = (found.year, found.month, found.day) == (date.year, date.month, date.day)
+            && (found.hour - date.hour).abs() <= 2.0 * ROUNDING;
+        // One before it would do as well.
+        let rounded = if (first - first.round()).abs() < 1e-9 { first.round() } else { first };
+        is_there.then_some(rounded)
+    }
+
+    /// The least number between `low` and `high` whose date is this one or later; `None` where all are
+    /// earlier.
+    #[must_use]
+    pub fn first_from(&self, date: &CompTime, low: f64, high: f64) -> Option<f64> {
         let reached = |value: f64| {
             let known = self.date(value)?;
             let of = |date: &CompTime| (date.year, date.month, date.day);
@@ -79,15 +115,10 @@ impl Dates {
         loop {
             let middle = f64::midpoint(low, high);
             if middle <= low || middle >= high {
-                break;
+                return Some(high);
             }
             if reached(middle)? { high = middle } else { low = middle }
         }
-        let found = self.date(high)?;
-        let is_there = (found.year, found.month, found.day) == (date.year, date.month, date.day)
-            && (found.hour - date.hour).abs() <= 2.0 * ROUNDING;
-        // One before it would do as well.
-        is_there.then_some(if (high - high.round()).abs() < 1e-9 { high.round() } else { high })
     }
 }
 
@@ -106,6 +137,9 @@ mod tests {
             ("hours since 1900-01-01", "standard", 30.0, "1900-01-02 06:00"),
             ("days since 2000-02-28", "360_day", 2.0, "2000-02-30"),
             ("months since 1850-01-01", "noleap", 13.0, "1851-02-01"),
+            // A day before and after rounding to single precision.
+            ("days since 1970-01-01", "", 3_238.999_999_5, "1978-11-14"),
+            ("days since 1970-01-01", "", 3_239.000_000_5, "1978-11-14"),
             (
                 "seconds since 1970-01-01T00:00:00Z",
                 "proleptic_gregorian",

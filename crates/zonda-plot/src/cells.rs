@@ -1,0 +1,131 @@
+//! Where the cells of a map are.
+
+use crate::axis::{Axis, AxisKind};
+use crate::curved::Curved;
+use crate::error::{Error, Result};
+use crate::frame::Ranged;
+use crate::map::MapField;
+
+/// The number that stands for no cell.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
+/// The cells of a map.
+pub(crate) enum Cells {
+    /// In columns and rows along the axes.
+    Straight { columns: usize, x: CellEdges, y: CellEdges },
+    /// Each in a place of its own.
+    Curved(Curved),
+}
+
+impl Cells {
+    pub(crate) fn new(field: &MapField<'_>) -> Result<Cells> {
+        let (columns, rows) = (field.columns, field.rows);
+        if columns.checked_mul(rows) != Some(field.values.len()) {
+            return Err(Error::Shape { columns, rows, values: field.values.len() });
+        }
+        if field.values.is_empty() || u32::try_from(field.values.len()).is_err() {
+            return Err(Error::Empty);
+        }
+        Ok(match &field.positions {
+            Some(positions) => Cells::Curved(Curved::new(columns, rows, positions)?),
+            None => Cells::Straight {
+                columns,
+                x: CellEdges::new(&field.x, columns, field.x_centres)?,
+                y: CellEdges::new(&field.y, rows, field.y_centres)?,
+            },
+        })
+    }
+
+    /// The axes with the ranges that cells are in.
+    pub(crate) fn ranged<'a>(&self, field: &'a MapField<'_>) -> (Ranged<'a>, Ranged<'a>) {
+        match self {
+            Cells::Straight { x, y, .. } => (x.ranged(&field.x), y.ranged(&field.y)),
+            Cells::Curved(curved) => {
+                let ranged = |axis, (low, high)| Ranged { axis, low, high };
+                let (lon, lat) = curved.ranges();
+                (ranged(&field.x, lon), ranged(&field.y, lat))
+            }
+        }
+    }
+
+    /// Which cell is in the middle of each pixel, or [`NOTHING`]: row after row from the top.
+    pub(crate) fn pixels(
+        &self,
+        x: &Ranged<'_>,
+        y: &Ranged<'_>,
+        width: usize,
+        height: usize,
+    ) -> Vec<u32> {
+        let middle = |pixel: usize, of: usize| (pixel as f64 + 0.5) / of as f64;
+        let across = (0..width).map(|column| x.at(middle(column, width)));
+        let down = (0..height).map(|line| y.at(1.0 - middle(line, height)));
+        match self {
+            Cells::Straight { columns, x, y } => {
+                let of_column: Vec<usize> = across.map(|at| x.cell(at)).collect();
+                let mut pixels = Vec::with_capacity(width * height);
+                for at in down {
+                    let first = y.cell(at) * columns;
+                    // The number of cells was found to fit.
+                    pixels.extend(of_column.iter().map(|column| (first + column) as u32));
+                }
+                pixels
+            }
+            Cells::Curved(curved) => {
+                curved.pixels(&across.collect::<Vec<_>>(), &down.collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// Where cells end, in the order of the cells.
+pub(crate) struct CellEdges(Vec<f64>);
+
+impl CellEdges {
+    fn new(axis: &Axis, n_cells: usize, centres: Option<&[f64]>) -> Result<CellEdges> {
+        let Some(centres) = centres else {
+            return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
+        };
+        let name = || match axis.title.as_str() {
+            "" => "an axis".to_owned(),
+            title => title.to_owned(),
+        };
+        if centres.len() != n_cells {
+            let coordinates = centres.len();
+            return Err(Error::Coordinates { axis: name(), cells: n_cells, coordinates });
+        }
+        let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
+            || centres.windows(2).all(|pair| pair[0] > pair[1]);
+        if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
+            return Err(Error::NotMonotonic { axis: name() });
+        }
+        let [first, .., last] = centres else {
+            let (only, half) = (centres[0], axis.half_unit(centres[0]));
+            return Ok(CellEdges(vec![only - half, only + half]));
+        };
+        let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+        let mut edges = Vec::with_capacity(n_cells + 1);
+        edges.push(first - (centres[1] - first) / 2.0);
+        edges.extend(middles);
+        edges.push(last + (last - centres[n_cells - 2]) / 2.0);
+        if axis.kind == AxisKind::Latitude {
+            // Cells at the poles end there.
+            for edge in &mut edges {
+                *edge = edge.clamp(-90.0, 90.0);
+            }
+        }
+        Ok(CellEdges(edges))
+    }
+
+    fn ranged<'a>(&self, axis: &'a Axis) -> Ranged<'a> {
+        let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
+        Ranged { axis, low: first.min(last), high: first.max(last) }
+    }
+
+    /// The cell that a number lies in.
+    fn cell(&self, number: f64) -> usize {
+        let rising = self.0[0] <= self.0[self.0.len() - 1];
+        let before =
+            self.0.partition_point(|edge| if rising { *edge <= number } else { *edge > number });
+        before.saturating_sub(1).min(self.0.len() - 2)
+    }
+}
