@@ -82,6 +82,10 @@ pub(crate) const COMPLETE_BLOCK_BYTES: usize = 64 << 10;
 /// is being read and one that is being written. *copies*: "deflate 1 becomes 5".
 pub(crate) const COPY_BOX_BYTES: u64 = 32 << 20;
 
+/// The same where neither file has filters: there is no work for many threads, and less memory that is new to the process. *copies*: "maps become
+/// series, unfiltered".
+pub(crate) const COPY_PLAIN_BOX_BYTES: u64 = 8 << 20;
+
 /// Bytes of a box between two variables without chunks: they stay in the caches of the processor. *copies*:
 /// "nothing changes, contiguous".
 pub(crate) const COPY_RUN_BYTES: u64 = 4 << 20;

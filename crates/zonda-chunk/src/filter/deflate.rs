@@ -11,7 +11,7 @@ use sirocco::deflate::{Encoder, Flush, Level};
 use sirocco::inflate::{Decoder, Error};
 
 use super::{
-    ChunkShape, Filter, FilterError, FilterSpec, reserve, with_thread_value, zeroed_table,
+    ChunkShape, Filter, FilterError, FilterSpec, lengthen, reserve, with_thread_value, zeroed_table,
 };
 
 const NAME: &str = "deflate";
@@ -52,6 +52,10 @@ impl Filter for Deflate {
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
         deflate(NAME, self.level, raw, out)?;
         Ok(true)
+    }
+
+    fn encode_over(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<Option<usize>, FilterError> {
+        Ok(Some(deflate_over(NAME, self.level, raw, (out, 0))?))
     }
 }
 
@@ -133,26 +137,37 @@ pub(super) fn deflate(
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
+    let from = out.len();
+    let len = deflate_over(filter, level, raw, (out, from))?;
+    out.truncate(from + len);
+    Ok(())
+}
+
+/// Deflates `raw` to a zlib stream that takes the place of what `out` has from `from` on. Gives its length; `out` may be longer.
+fn deflate_over(
+    filter: &'static str,
+    level: Level,
+    raw: &[u8],
+    (out, from): (&mut Vec<u8>, usize),
+) -> Result<usize, FilterError> {
     let kept = TABLES.try_with(RefCell::take).ok().flatten();
     let tables = match kept {
         Some(tables) => tables,
         None => zeroed_table(filter, sirocco::deflate::TABLES_LEN)?,
     };
     let mut encoder = Encoder::with_tables(Format::Zlib, level, tables);
-    let from = out.len();
     let mut len = 0;
     // Mostly enough for stored blocks and the frame: one call then does it all.
     let mut capacity = raw.len() + raw.len() / 1000 + 1024;
     let result = loop {
-        if let Err(error) = reserve(filter, out, from + capacity - out.len()) {
-            break Err(error);
-        }
-        out.resize(from + capacity, 0);
-        let progress = encoder.compress(raw, &mut out[from + len..], Flush::Finish);
+        let room = match lengthen(filter, out, from + capacity) {
+            Ok(room) => &mut room[from + len..],
+            Err(error) => break Err(error),
+        };
+        let progress = encoder.compress(raw, room, Flush::Finish);
         len += progress.output.len();
         if progress.done {
-            out.truncate(from + len);
-            break Ok(());
+            break Ok(len);
         }
         capacity += capacity / 2;
     };

@@ -202,6 +202,16 @@ pub trait Filter: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`FilterError`]; `out` then holds anything.
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError>;
+
+    /// Applies the filter over whatever `out` holds, so that memory which is used again need not be cleared first: the result is the first bytes
+    /// of `out`, as many as are said, or `None` where it does not pay.
+    ///
+    /// # Errors
+    /// As [`Filter::encode`].
+    fn encode_over(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<Option<usize>, FilterError> {
+        out.clear();
+        Ok(self.encode(raw, out)?.then_some(out.len()))
+    }
 }
 
 /// What is said of a filter that is not built in: `None` where nobody has it, an error where it is there

@@ -200,35 +200,38 @@ impl Pipeline {
     ) -> Result<u32, FilterError> {
         let FilterBuffers { here, there } = scratch;
         let mut mask = 0;
-        // Where the bytes are that the next filter gets: the caller's, or in `here`.
-        let mut begun = false;
+        // The bytes that the next filter gets: the caller's, or the first so many in `here`.
+        let mut made: Option<usize> = None;
         let last = self.steps.len().saturating_sub(1);
         for (i, step) in self.steps.iter().enumerate() {
-            let input: &[u8] = if begun { here } else { raw };
+            let input: &[u8] = made.map_or(raw, |len| &here[..len]);
             let output = if i == last { &mut *out } else { &mut *there };
-            output.clear();
             let pays = step.filter.as_ref().map_err(FilterError::clone);
             let applied = pays.and_then(|filter| {
                 let args =
                     || Args { bytes: input.len() as u64, name: filter.name(), ..Args::default() };
                 let mut span = span(EventKind::Filter, args);
-                let pays = filter.encode(input, output);
-                span.change(|args| args.offset = output.len() as u64);
-                pays
+                let len = filter.encode_over(input, output);
+                let said = || len.as_ref().ok().copied().flatten().unwrap_or(0);
+                span.change(|args| args.offset = said() as u64);
+                len
             });
             match applied {
-                Ok(true) if i == last => return Ok(mask),
-                Ok(true) => {
+                Ok(Some(len)) if i == last => {
+                    out.truncate(len);
+                    return Ok(mask);
+                }
+                Ok(Some(len)) => {
                     std::mem::swap(here, there);
-                    begun = true;
+                    made = Some(len);
                 }
                 // It could filter the chunk, at another time.
                 Err(error @ FilterError::Busy { .. }) => return Err(error),
                 Err(error) if !step.optional || i >= MASK_BITS => return Err(error),
-                Ok(false) | Err(_) => mask |= 1u32.checked_shl(i as u32).unwrap_or(0),
+                Ok(None) | Err(_) => mask |= 1u32.checked_shl(i as u32).unwrap_or(0),
             }
         }
-        let stored: &[u8] = if begun { here } else { raw };
+        let stored: &[u8] = made.map_or(raw, |len| &here[..len]);
         out.clear();
         reserve("chunk", out, stored.len())?;
         out.extend_from_slice(stored);

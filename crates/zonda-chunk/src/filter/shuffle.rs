@@ -8,7 +8,7 @@ use std::{array, slice};
 
 use multiversion::multiversion;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, lengthen, reserve};
 
 const NAME: &str = "shuffle";
 
@@ -67,6 +67,11 @@ impl Filter for Shuffle {
         out.resize(raw.len(), 0);
         shuffle(raw, self.elem_size, out);
         Ok(true)
+    }
+
+    fn encode_over(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<Option<usize>, FilterError> {
+        shuffle(raw, self.elem_size, lengthen(NAME, out, raw.len())?);
+        Ok(Some(raw.len()))
     }
 }
 

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{CCtx, CParameter, DCtx};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_thread_value};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, lengthen, reserve, with_thread_value};
 
 const NAME: &str = "zstd";
 const DEFAULT_LEVEL: i32 = 3;
@@ -71,6 +71,10 @@ impl Filter for Zstd {
         compress(NAME, self.level, raw, out)?;
         Ok(true)
     }
+
+    fn encode_over(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<Option<usize>, FilterError> {
+        Ok(Some(compress_over(NAME, self.level, raw, (out, 0))?))
+    }
 }
 
 /// Bytes that `out` was filled with from its beginning.
@@ -100,10 +104,22 @@ pub(super) fn compress(
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
+    let from = out.len();
+    let len = compress_over(filter, level, raw, (out, from))?;
+    out.truncate(from + len);
+    Ok(())
+}
+
+/// Makes a frame that takes the place of what `out` has from `from` on. Gives its length; `out` may be longer.
+fn compress_over(
+    filter: &'static str,
+    level: i32,
+    raw: &[u8],
+    (out, from): (&mut Vec<u8>, usize),
+) -> Result<usize, FilterError> {
     let level = level.clamp(zstd_safe::min_c_level(), zstd_safe::max_c_level());
-    let (from, most) = (out.len(), zstd_safe::compress_bound(raw.len()));
-    reserve(filter, out, most)?;
-    out.resize(from + most, 0);
+    let most = zstd_safe::compress_bound(raw.len());
+    let room = &mut lengthen(filter, out, from.saturating_add(most))?[from..];
     with_thread_value(
         &ENCODER,
         || None,
@@ -112,12 +128,10 @@ pub(super) fn compress(
                 Some(encoder) => encoder,
                 None => encoder.insert(CCtx::try_create().ok_or_else(|| no_memory(filter))?),
             };
-            let len = encoder
+            encoder
                 .set_parameter(CParameter::CompressionLevel(level))
-                .and_then(|_| encoder.compress2(&mut out[from..], raw))
-                .map_err(|code| error(filter, code, most))?;
-            out.truncate(from + len);
-            Ok(())
+                .and_then(|_| encoder.compress2(room, raw))
+                .map_err(|code| error(filter, code, most))
         },
     )
 }

@@ -23,8 +23,8 @@ use super::{Copied, CopiedVar, CopyMethod, CopyOptions, Progress};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::tuning::{
-    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_HEAP_BYTES, COPY_RUN_BYTES, COPY_SPARSE_BOX_BYTES,
-    DAMAGED_INDEX_CHUNKS, POINTER_VALUE_BYTES, SPILL_DECODES,
+    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_HEAP_BYTES, COPY_PLAIN_BOX_BYTES, COPY_RUN_BYTES,
+    COPY_SPARSE_BOX_BYTES, DAMAGED_INDEX_CHUNKS, POINTER_VALUE_BYTES, SPILL_DECODES,
 };
 
 /// Chunks of an array.
@@ -192,6 +192,10 @@ impl DataCopy<'_> {
             let (group, var) = (var.source.group, var.source.var);
             self.source.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
         };
+        let to_plain = to.is_some() && {
+            let (group, var) = (made.target.group, made.target.var);
+            self.target.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
+        };
         let array =
             BoxedArray { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
@@ -211,6 +215,9 @@ impl DataCopy<'_> {
         let goal = match () {
             () if from.is_none() && to.is_none() => COPY_RUN_BYTES,
             () if interleaves && var.is_record() => COPY_BOX_BYTES / n_records.max(1),
+            () if (is_plain || from.is_none()) && (to_plain || to.is_none()) => {
+                COPY_PLAIN_BOX_BYTES
+            }
             () => COPY_BOX_BYTES,
         };
         let boxes = choose(&array, goal.min(most), most);
