@@ -20,13 +20,13 @@ pub(crate) fn get(
     (elem, decoding): (usize, Option<Decoding>),
     out: &mut [u8],
 ) -> zonda::Result<Converted> {
-    let threads = zonda_runtime::threads();
     let decode = |bytes: &mut [u8]| {
         if let Some(decoding) = &decoding {
             decoding.apply(elem, bytes);
         }
     };
-    if out.len() < LEAST_BYTES || threads == 1 {
+    let threads = if out.len() < LEAST_BYTES { 1 } else { zonda_runtime::threads() };
+    if threads == 1 {
         let got = dataset.get(of, slab, mem, out)?;
         decode(out);
         return Ok(got);
