@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the version scripts netcdf.map and preload.map from symbols.txt, those of the stubs from nodes.txt.
+"""Makes the version scripts netcdf.map and preload.map, and the list preload_names.h, from symbols.txt, the scripts of the stubs from nodes.txt.
 
 abi/generate.py          writes all of them
 abi/generate.py --check  writes nothing, exits 1 if one is not what would be written
@@ -11,9 +11,9 @@ preload.map is for libzonda-preload.so, which is put before a libnetcdf that sta
 inside a Python wheel, say). It has the functions of the public headers only:
   - no internal function. The other libnetcdf calls its own nclist*, ncuri* and *_ints functions
     through the dynamic linker too; handed ours, it would mix two kinds of the same structure.
-  - no data. A program that reads ncopts or ncerr is linked to a libnetcdf by name and is served
-    by putting dist/lib on the library path; it may hold the variables as copies of its own,
-    which a library bound to itself (-Bsymbolic) would not see.
+  - no data. A program that reads ncopts or ncerr is linked to a libnetcdf by name, and the loader gives its variables
+    to libnetcdf.so.19, too.
+preload_names.h numbers the same functions for crates/zonda-capi/csrc/preload.S: they jump to libnetcdf.so.19.
 
 netcdf_mpi.map and netcdf_pnetcdf.map are for the stubs of these names, which have no symbol at all: their nodes
 are empty. The loader asks a library for the nodes, and takes a symbol of a node from any library that has no
@@ -33,6 +33,11 @@ def version_script(names: list[str]) -> str:
     return f"# Made by abi/generate.py from abi/symbols.txt.\n{{\n  global:\n{body}  local:\n    *;\n}};\n"
 
 
+def numbered(names: list[str]) -> str:
+    body = "".join(f"ZONDA_NAME({name}, {index})\n" for index, name in enumerate(names))
+    return f"/* Made by abi/generate.py from abi/symbols.txt. */\n{body}"
+
+
 def empty_nodes(names: list[str]) -> str:
     text, parent = "# Made by abi/generate.py from abi/nodes.txt.\n", ""
     for name in names:
@@ -47,11 +52,11 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     table = symbols.read()
+    functions = [row.name for row in table if row.public and row.kind == "text"]
     wanted = {
         HERE / "netcdf.map": version_script([row.name for row in table]),
-        HERE / "preload.map": version_script(
-            [row.name for row in table if row.public and row.kind == "text"]
-        ),
+        HERE / "preload.map": version_script(functions),
+        HERE / "preload_names.h": numbered(functions),
     }
     for flavour in symbols.FLAVOURS:
         wanted[HERE / f"netcdf_{flavour}.map"] = empty_nodes(symbols.nodes(flavour))

@@ -78,8 +78,10 @@ if [ "$shared" ]; then
             -Wl,--version-script="abi/netcdf_$flavour.map" -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack \
             -Wl,--enable-new-dtags -Wl,-rpath,'$ORIGIN' -Wl,--no-as-needed "$scratch/libnetcdf.so.19"
     done
-    # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
-    link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
+    # Put before a libnetcdf that stays loaded: functions that jump to the library beside it.
+    "$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -Iabi -shared -Wl,-soname,libzonda-preload.so -Wl,--version-script=abi/preload.map \
+        -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-z,noexecstack -Wl,--as-needed -o "$scratch/libzonda-preload.so" \
+        crates/zonda-capi/csrc/preload.c crates/zonda-capi/csrc/preload.S -lpthread -ldl
 fi
 
 # The static library is one object that shows nothing but the symbols of the ABI, so that a program

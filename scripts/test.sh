@@ -40,6 +40,7 @@ stage() {
             ;;
         abi)
             abi/check.py --preload dist/lib/libzonda-preload.so &&
+                tests/c/preload.py &&
                 abi/check.py dist/lib/libnetcdf_mpi.so.19 dist/lib/libnetcdf_pnetcdf.so.19 &&
                 abi/check.py dist/lib/libnetcdf.so.19
             ;;

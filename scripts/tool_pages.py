@@ -201,6 +201,14 @@ def roff(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
+def environment(name):
+    """The variables of a tool, and what each decides: from the table that `zonda man` has."""
+    rows = (Path(__file__).resolve().parents[1] / "crates/zonda-cli/src/cmd/environment.txt").read_text().splitlines()
+    for variable, pages, about in (row.split("\t") for row in rows if not row.startswith("#")):
+        if name in pages.split() or ("files" in pages.split() and name != "nc-config"):
+            yield variable, about
+
+
 def man(name, tool):
     """A manual page."""
     lines = [f'.TH {name.upper()} 1 "" "zonda" "netCDF tools"', ".SH NAME", f"{roff(name)} \\- {roff(tool.about)}", ".SH SYNOPSIS", f".B {roff(name)}", roff(tool.synopsis), ".SH DESCRIPTION"]
@@ -214,6 +222,11 @@ def man(name, tool):
             lines.append(roff("One of " + ", ".join(f"'{word}'" for word in option.words) + "."))
     if tool.statuses:
         lines += [".SH EXIT STATUS", *map(roff, tool.statuses)]
+    variables = list(environment(name))
+    if variables:
+        lines.append(".SH ENVIRONMENT")
+    for variable, about in variables:
+        lines += [".TP", f"\\fB{roff(variable)}\\fR", roff(about[0].upper() + about[1:] + ".")]
     if tool.examples:
         lines += [".SH EXAMPLES", ".nf", *map(roff, tool.examples), ".fi"]
     lines += [".SH SEE ALSO", *(f".BR {roff(other)} (1)" + "," * (other != tool.also[-1]) for other in tool.also)]

@@ -1,5 +1,6 @@
 //! Where calls from C enter and leave: Rust errors and panics do not get past it.
 
+use std::any::type_name;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,6 @@ use zonda::NcError;
 use crate::current_call::{self, CallGuard};
 use crate::explain;
 use crate::failure::{CallFailure, CallResult};
-use crate::trace::calls::name_of;
 
 thread_local! {
     /// The last failure of this thread. Its text is made when somebody asks for it, because
@@ -36,10 +36,10 @@ pub(crate) fn boundary<B: FnMut() -> CallResult>(mut body: B) -> c_int {
     let begin = zonda_trace::start();
     let code = boundary_untraced(|| body().map(|()| 0));
     if begin != 0 {
-        crate::trace::calls::called::<B>(begin, code);
+        crate::trace::calls::called(begin, code, type_name::<B>());
     }
     if code != 0 {
-        explain::failed(code, name_of::<B>);
+        explain::failed_in(code, type_name::<B>());
     }
     code
 }
@@ -52,10 +52,10 @@ pub(crate) fn boundary_with_code<B: FnMut() -> Result<c_int, CallFailure>>(body:
     let begin = zonda_trace::start();
     let code = boundary_untraced(body);
     if begin != 0 {
-        crate::trace::calls::called::<B>(begin, code);
+        crate::trace::calls::called(begin, code, type_name::<B>());
     }
     if code != 0 {
-        explain::failed(code, name_of::<B>);
+        explain::failed_in(code, type_name::<B>());
     }
     code
 }

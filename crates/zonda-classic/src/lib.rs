@@ -47,7 +47,7 @@ pub use codec::{DecodeLimits, decode_header, encode_header};
 pub use error::ClassicError;
 pub use file::ClassicFile;
 pub use header::{Dim, Header, Var, Version};
-pub use record_count::set_records;
+pub use record_count::{count_records, set_records};
 pub use recover::{JournalRecovery, recover, recover_of};
 pub use salvage::SkippedPart;
 pub use zonda_format::{Ending, FillMode, Layout, Reserve};

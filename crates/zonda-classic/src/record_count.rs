@@ -26,6 +26,15 @@ pub fn set_records(storage: &dyn Storage) -> Result<Option<(u64, u64)>, ClassicE
     Ok(Some((before, after)))
 }
 
+/// What [`set_records`] would give; nothing is written.
+///
+/// # Errors
+/// As [`set_records`].
+pub fn count_records(storage: &dyn Storage) -> Result<Option<(u64, u64)>, ClassicError> {
+    let (header, before) = read_header(storage, DecodeLimits::default())?;
+    Ok(complete_records(&header, storage.len()?).map(|after| (before, after)))
+}
+
 /// The number of complete records in a file of `len` bytes; padding behind the last one may be missing.
 fn complete_records(header: &Header, file_len: u64) -> Option<u64> {
     let layout = &header.layout;
@@ -85,6 +94,7 @@ mod tests {
         for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
             for (len, n) in [(399, 0), (400, 0), (411, 0), (412, 1), (423, 1), (424, 2), (460, 5)] {
                 let storage = file(version, 7, len);
+                assert_eq!(count_records(&storage).unwrap().map(|(_, after)| after), Some(n));
                 let set = set_records(&storage).unwrap();
                 assert_eq!(set, Some((7, n)), "{version:?} {len}");
                 assert_eq!(set_records(&storage).unwrap(), Some((n, n)));

@@ -17,6 +17,7 @@ mod progress;
 mod ranks;
 mod similar;
 mod tuning;
+mod writers;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};

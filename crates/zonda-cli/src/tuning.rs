@@ -122,3 +122,8 @@ pub(crate) const TOP_PATIENCE: Duration = Duration::from_secs(2);
 /// How often rank 0 says for whom it waits, and the other ranks, who wait for it as long as it works alone. No row: it is for people.
 pub(crate) const LEAD_SAYS_EVERY: Duration = Duration::from_secs(60);
 pub(crate) const OTHERS_SAY_EVERY: Duration = Duration::from_hours(24);
+
+// Checks
+/// A file that was changed longer ago is not looked for among those that other processes have open for writing. No row: it bounds
+/// what checking an archive takes.
+pub(crate) const WRITTEN_LATELY: Duration = Duration::from_mins(10);

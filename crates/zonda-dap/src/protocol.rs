@@ -10,7 +10,7 @@ use crate::error::DapError;
 use crate::model::Model;
 
 /// A dataset by one version of the protocol: its definitions, and how its values are asked for and read.
-pub trait Protocol: fmt::Debug + Send + Sync {
+pub trait Protocol: Send + Sync {
     /// Its definitions.
     fn model(&self) -> &Model;
 
@@ -35,6 +35,13 @@ pub trait Protocol: fmt::Debug + Send + Sync {
 
     /// Whether elements of the variable (by its place in [`Model::vars`]) have strings or sequences in them, so that they come by [`Sink::owned`].
     fn has_pointers(&self, var: usize) -> bool;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn Protocol + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Protocol")
+    }
 }
 
 /// Elements of one variable.
@@ -75,7 +82,7 @@ pub struct Request {
 }
 
 /// A server, or a folder of saved responses, with one dataset.
-pub trait Server: fmt::Debug + Send + Sync {
+pub trait Server: Send + Sync {
     /// The body of the response. An error of the connection comes as an [`std::io::Error`] that has a [`StorageError`] in it.
     ///
     /// # Errors
@@ -99,6 +106,13 @@ pub trait Server: fmt::Debug + Send + Sync {
 
     /// How many requests are worth running at once.
     fn parallel(&self) -> usize;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn Server + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Server")
+    }
 }
 
 /// What the user asks for besides the dataset.

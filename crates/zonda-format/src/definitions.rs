@@ -146,7 +146,7 @@ impl<'a> Dims<'a> {
 ///
 /// Implementations normalise names that are looked for, since formats differ in the names that they allow. A format
 /// without groups and types implements the required methods for group 0 alone.
-pub trait Definitions: std::fmt::Debug {
+pub trait Definitions {
     /// What netCDF calls the format. Of a damaged file the nearest one.
     fn format(&self) -> Format;
 
@@ -300,5 +300,12 @@ pub trait Definitions: std::fmt::Debug {
     /// Where things lie in a classic file.
     fn layout(&self) -> Option<Layout> {
         None
+    }
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn Definitions + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Definitions")
     }
 }

@@ -62,7 +62,7 @@ pub enum Reserve {
 /// run alone.
 ///
 /// The order of errors of each call is that of the reference for the format.
-pub trait Dispatch: std::fmt::Debug + Send + Sync {
+pub trait Dispatch: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> &'static Capabilities;
 
@@ -245,8 +245,15 @@ pub trait Dispatch: std::fmt::Debug + Send + Sync {
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn Dispatch + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Dispatch")
+    }
+}
+
 /// A view of the definitions of a file, with lengths of its own.
-pub trait View: std::fmt::Debug + Send + Sync {
+pub trait View: Send + Sync {
     /// The file as it is with all accepted puts, for inquiries.
     fn file(&self) -> &dyn Dispatch;
 
@@ -267,6 +274,13 @@ pub trait View: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
     fn hold(&self, nc_type: i32, fetch: &mut dyn VlenSource, elems: &[u8]) -> Result<OwnedValues>;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn View + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("View")
+    }
 }
 
 /// An open file that can be changed.

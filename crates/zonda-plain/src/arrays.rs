@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::run::Run;
 
 /// The definitions and values of a dataset, as its format stores them.
-pub trait Arrays: std::fmt::Debug + Send + Sync {
+pub trait Arrays: Send + Sync {
     /// Reads the definitions, when the dataset is opened and again at each refresh, after which places of values have
     /// to be found anew. The caller completes them ([`Model::complete`]), or a format does so itself to say more
     /// about errors.
@@ -24,6 +24,13 @@ pub trait Arrays: std::fmt::Debug + Send + Sync {
     /// The writing half; `None` where the dataset can only be read.
     fn maker(&mut self) -> Option<&mut dyn MakeArrays> {
         None
+    }
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn Arrays + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Arrays")
     }
 }
 

@@ -11,7 +11,7 @@ use crate::call::{Call, Told};
 ///
 /// A call that is *told* is carried out later: the client goes on. Of a call that is *asked* the client waits for the reply, and so for all
 /// calls before it.
-pub trait Line: Debug + Send + Sync {
+pub trait Line: Send + Sync {
     /// Hands a call over, with so many bytes of values, which `fill` writes to where they are carried from. Waits only while the
     /// server has taken so little of what was handed over that there is no room.
     ///
@@ -32,6 +32,13 @@ pub trait Line: Debug + Send + Sync {
 
     /// The first thing that went wrong with calls that were told, unless it was given before.
     fn failure(&self) -> Option<Error>;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn Line + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Line")
+    }
 }
 
 /// What a call gave.

@@ -64,7 +64,7 @@ pub enum SidecarForReader {
 }
 
 /// The neighbours of one file.
-pub trait Sidecars: Send + Sync + fmt::Debug {
+pub trait Sidecars: Send + Sync {
     /// Makes an empty neighbour in the place of one that is there. A [`Sidecar::Copy`] gets
     /// owner, mode and extended attributes of the file.
     ///
@@ -140,6 +140,13 @@ pub trait Sidecars: Send + Sync + fmt::Debug {
     /// # Errors
     /// What the operating system reports; the file is then as it was.
     fn replace(&self) -> Result<(), StorageError>;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn Sidecars + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Sidecars")
+    }
 }
 
 /// Writes a journal with these bytes. When this returns the journal is as durable as the file's sync level asks, and the system

@@ -91,7 +91,7 @@ pub struct DeviceSpace {
 /// A storage that is read over a network: each request takes as long as a message there and back, however few bytes it asks for.
 ///
 /// So who knows which ranges it will read says so for all of them together, before it reads the first.
-pub trait RemoteReads: Send + Sync + fmt::Debug {
+pub trait RemoteReads: Send + Sync {
     /// Tells which ranges will be read soon, first what is wanted first, in bytes. All are asked for at the same time, joined or cut as
     /// the network wants it; who reads one then waits for that one alone. What is behind the end, or already here, is left out.
     /// What goes wrong is the error of the read.
@@ -106,14 +106,28 @@ pub trait RemoteReads: Send + Sync + fmt::Debug {
     }
 }
 
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn RemoteReads + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("RemoteReads")
+    }
+}
+
 /// A block of a storage that is lent to one thread ([`Storage::lease`]). Both answer false where it is not, or no longer, and where the bytes
 /// are not all there; nothing has happened then, and the storage itself is to be asked.
-pub trait Leased: Send + Sync + fmt::Debug {
+pub trait Leased: Send + Sync {
     /// Writes `data` at byte `at` of the storage.
     fn put(&self, at: u64, data: &[u8]) -> bool;
 
     /// Reads as many bytes as `out` has from byte `at` of the storage.
     fn get(&self, at: u64, out: &mut [u8]) -> bool;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn Leased + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Leased")
+    }
 }
 
 /// A flat run of bytes, read and written by offset.
@@ -125,7 +139,7 @@ pub trait Leased: Send + Sync + fmt::Debug {
 /// A method has no default, but for `most_len`, `has_other_writers`, `remote`, `read_unseen`, `show_rows`, `plain_file` and those of leases: the compiler finds one that a layer forgets, which would otherwise
 /// bypass what the layer wraps. What a layer does not change it forwards by [`forward!`](crate::forward).
 #[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
-pub trait Storage: Send + Sync + fmt::Debug {
+pub trait Storage: Send + Sync {
     /// Reads up to `buf.len()` bytes at `at` and returns how many were read: fewer than
     /// `buf.len()` only when the end of the storage was reached, 0 at or beyond it.
     ///
@@ -275,6 +289,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// # Errors
     /// Those of the formatter.
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl fmt::Debug for dyn Storage + '_ {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Storage")
+    }
 }
 
 /// Writes methods of [`Storage`] that do nothing but call the same method of another storage.

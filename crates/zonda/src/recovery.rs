@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zonda_classic::ClassicError;
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
 use zonda_storage::{OpenedStorage, Sidecar, Storage};
@@ -106,6 +107,21 @@ pub fn recover_of(
 /// `NC_ENOTNC3` for what is no classic file, `NC_EINVAL` for one with a journal, which [`recover`]
 /// has to complete before; what the operating system reports.
 pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
+    with_records(path, zonda_classic::set_records)
+}
+
+/// What [`set_records`] would give; nothing is written.
+///
+/// # Errors
+/// As [`set_records`].
+pub fn count_records(path: &Path) -> Result<Option<(u64, u64)>> {
+    with_records(path, zonda_classic::count_records)
+}
+
+/// What counts records: the number in the header and that of the file, or `None`.
+type Count = fn(&dyn Storage) -> std::result::Result<Option<(u64, u64)>, ClassicError>;
+
+fn with_records(path: &Path, of: Count) -> Result<Option<(u64, u64)>> {
     let work = || {
         let opened = open::for_recovery(path)?;
         if !matches!(detect_in(&*opened.storage)?, Detected::Classic(_)) {
@@ -121,7 +137,7 @@ pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
                 "a change has to be completed first, by zonda recover without --records",
             ));
         }
-        Ok(zonda_classic::set_records(&*opened.storage)?)
+        Ok(of(&*opened.storage)?)
     };
     work().map_err(|error: Error| error.at(path))
 }

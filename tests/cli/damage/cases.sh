@@ -6,7 +6,7 @@ told() {
     local label=$1 expected=$2
     shift 2
     golden "$label" "$expected" sh -c '"$@" >told.out 2>told.err; status=$?
-        sed -E "s/byte [0-9]+/byte N/g; s/of the [0-9]+ that/of the N that/; s/[0-9_]+ bytes of file/N bytes of file/; s/\"(byte|file_bytes|unaccounted_bytes)\":[0-9]+/\"\\1\":N/g" told.out
+        sed -E "s/byte [0-9]+/byte N/g; s/process [0-9]+/process N/; s/of the [0-9]+ that/of the N that/; s/[0-9_]+ bytes of file/N bytes of file/; s/\"(byte|file_bytes|unaccounted_bytes)\":[0-9]+/\"\\1\":N/g" told.out
         cat told.err >&2; exit $status' sh "$@"
 }
 
@@ -66,6 +66,15 @@ PYTHON
     told "check of a short classic file" "$here/damage/cut-classic.txt" "$zonda" check cut-classic.nc
     told "recover --records" "$here/damage/records.txt" "$zonda" recover --records cut-classic.nc
     told "check of records that were counted" "$here/damage/counted.txt" "$zonda" check cut-classic.nc
+    # Three records, of which a writer that died had counted one.
+    cp classic.nc uncounted.nc
+    printf '\1' | dd of=uncounted.nc bs=1 seek=7 conv=notrunc status=none
+    told "recover of records that are not counted" "$here/damage/uncounted.txt" "$zonda" recover uncounted.nc
+    # Another process has it open.
+    cp classic.nc written.nc
+    sleep 60 7>>written.nc &
+    told "check of a file that is written" "$here/damage/written.txt" "$zonda" check written.nc
+    kill $!
     told "recover --records of netCDF-4" "$here/damage/records-nc4.txt" "$zonda" recover --records sound.nc
     told "check of what is no netCDF" "$here/damage/text.txt" "$zonda" check field.cdl
     golden "check of nothing" "$here/damage/missing.txt" "$zonda" check missing.nc

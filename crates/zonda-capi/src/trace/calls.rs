@@ -36,22 +36,18 @@ struct TracedVar {
     natural_bytes: usize,
 }
 
-/// The name of the function that a closure in its body belongs to.
-pub(crate) fn name_of<B>() -> &'static str {
-    name_in(std::any::type_name::<B>())
-}
-
-fn name_in(closure: &'static str) -> &'static str {
+/// The name of the function that a closure in its body belongs to, by the type of that.
+pub(crate) fn name_in(closure: &'static str) -> &'static str {
     let body = closure.split("::{{closure}}").next().unwrap_or(closure);
     // Of a generic one the arguments follow in angle brackets.
     let body = body.split('<').next().unwrap_or(body);
     body.rsplit("::").next().unwrap_or(body)
 }
 
-/// Records a call that has ended and moved no data of a variable. `B` is the closure that is its body.
+/// Records a call that has ended and moved no data of a variable; `body` is the type of the closure that is its body.
 #[cold]
-pub(crate) fn called<B>(begin: u64, code: c_int) {
-    let name = name_of::<B>();
+pub(crate) fn called(begin: u64, code: c_int, body: &'static str) {
+    let name = name_in(body);
     zonda_trace::span_since(begin, EventKind::Call, || Args { code, name, ..Args::default() });
     zonda_trace::set_current_file(0);
 }
@@ -73,7 +69,7 @@ impl DataCall {
             self.ended(begin, code);
         }
         if code != 0 {
-            explain::failed(code, || self.name());
+            explain::failed(code, &|| self.name());
         }
     }
 
@@ -182,7 +178,7 @@ mod tests {
     use super::*;
 
     fn body<B>(_: B) -> &'static str {
-        name_of::<B>()
+        name_in(std::any::type_name::<B>())
     }
 
     #[test]

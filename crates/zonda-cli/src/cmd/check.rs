@@ -12,6 +12,7 @@ use zonda::check::{Checked, Finding, Grade, check_with, follow_check};
 use super::info::grouped;
 use crate::failure::Result;
 use crate::ranks::Part;
+use crate::writers::{self, Writer};
 use crate::{input, progress, ranks};
 
 /// The most findings that are shown for a file without `--all`.
@@ -28,7 +29,8 @@ const NO_WORDS: u8 = 3;
 /// Of HDF5 files all structures are walked and every chunk is read and decoded, which compares their
 /// checksums; of classic files the places of all variables are compared with each other and with the
 /// length of the file. Of datasets of OPeNDAP all attributes and values are read. Each damage is told
-/// with its object and its first byte.
+/// with its object and its first byte. A process that has the file open for writing is told of, as the helper of ZONDA_ASYNC=helper,
+/// which completes a file after its program was killed: check again when it has ended.
 ///
 /// Exit status 0 for sound files, 1 where something is damaged, 2 where a file could not be read or
 /// something in it cannot be decoded here, as for want of a filter, 3 where all of it is sound and
@@ -82,7 +84,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             check_with(lead, &input::place(path), progress)
         })?;
         match checked {
-            Ok(checked) => {
+            Ok(mut checked) => {
+                tell_of_writers(path, &mut checked);
                 if args.json {
                     let report = FileReport::of(&label, &checked);
                     serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
@@ -108,6 +111,17 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(status))
+}
+
+/// Adds a remark for each process that writes the file: its own program, or the helper that completes what a killed one put.
+fn tell_of_writers(path: &Path, checked: &mut Checked) {
+    for Writer { pid, name } in writers::of(path) {
+        let what = format!(
+            "process {pid} ({name}) has it open for writing: what it has not committed is not in this check"
+        );
+        checked.findings.push(Finding { grade: Grade::Remark, object: None, at: None, what });
+        checked.n_findings += 1;
+    }
 }
 
 /// The more important exit status: damage comes first, and success last.

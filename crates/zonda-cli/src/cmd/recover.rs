@@ -173,7 +173,7 @@ fn repair(
     }
     if !records {
         return Ok(match damage(path) {
-            None => (what.to_owned(), true),
+            None => (format!("{what}{}", uncounted(path)), true),
             Some(cause) => (
                 format!("{what}, and it is damaged: {cause}; --to NEW saves what can be read"),
                 false,
@@ -190,6 +190,19 @@ fn repair(
         }
     };
     Ok((format!("{what}; {counted}"), true))
+}
+
+/// What to do for records behind those that the header of a classic file counts: a writer that died had not counted them. One that lives
+/// has not counted them yet, so they are not counted by themselves.
+fn uncounted(path: &Path) -> String {
+    match zonda::count_records(path) {
+        Ok(Some((before, after))) if after > before => format!(
+            "; it has {} records, and its header counts {}: where nobody writes it, --records counts them all",
+            grouped(after),
+            grouped(before)
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Damage that has another cause than the writer's death, as far as opening the file shows it.

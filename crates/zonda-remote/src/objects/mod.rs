@@ -52,7 +52,7 @@ pub struct ListedObject {
 ///
 /// A backend tries again what is worth it (429, 503, connections that break), within its limits of time; what it returns as an error
 /// stands. Nothing that it did not verify counts as got: not the length of a body, not its range, not its encoding.
-pub trait Objects: Send + Sync + std::fmt::Debug {
+pub trait Objects: Send + Sync {
     /// Reads `buf.len()` bytes of an object from `at` on, in one request.
     ///
     /// With `known` the object has to be the one that had that state ([`RemoteError`] otherwise).
@@ -114,6 +114,13 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
 
     /// An object as messages may show it, without secrets.
     fn shown(&self, key: &str) -> Arc<str>;
+}
+
+// By its name alone: else the table of each type's methods would have the text of all that the type holds.
+impl std::fmt::Debug for dyn Objects + '_ {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Objects")
+    }
 }
 
 /// Requests that a server gets at once, unless somebody says otherwise.

@@ -131,7 +131,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Shows nothing while it works
+    /// Shows no progress; warnings of what the copy lacks stay
     #[arg(short = 'q', long)]
     quiet: bool,
 

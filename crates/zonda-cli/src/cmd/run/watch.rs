@@ -117,24 +117,26 @@ impl Maps {
 }
 
 /// The netCDF library in a process. If Zonda's is there, it is the answer, because it comes before
-/// any other.
+/// any other; what was preloaded, if both of Zonda's are there, since it loads the other one.
 fn mapped(id: u32, library: &ZondaLibrary) -> Option<PathBuf> {
     let maps = fs::read(format!("/proc/{id}/maps")).ok()?;
     choose(&String::from_utf8_lossy(&maps), |path| library.is_ours(path))
 }
 
 fn choose(maps: &str, is_ours: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    let mut other = None;
+    let (mut ours, mut other) = (None, None);
     for file in maps::files(maps).map(|mapped| mapped.file) {
-        let named = loader::is_netcdf(file) || file.ends_with("libzonda-preload.so");
-        if named && is_ours(file) {
-            return Some(file.to_owned());
+        let is_preloaded = file.ends_with("libzonda-preload.so");
+        if !is_preloaded && !loader::is_netcdf(file) {
+            continue;
         }
-        if named && other.is_none() {
-            other = Some(file.to_owned());
+        match is_ours(file) {
+            true if is_preloaded => return Some(file.to_owned()),
+            true => ours = ours.or_else(|| Some(file.to_owned())),
+            false => other = other.or_else(|| Some(file.to_owned())),
         }
     }
-    other
+    ours.or(other)
 }
 
 #[cfg(test)]
@@ -145,6 +147,7 @@ mod tests {
     fn our_library_goes_before_the_programs_own() {
         let maps = "7f00-7f01 r-xp 00000000 08:01 12 /usr/bin/python3\n\
                     7f02-7f03 r-xp 00000000 08:01 13 /v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22\n\
+                    7f03-7f04 r-xp 00000000 08:01 15 /z z/libnetcdf.so.19\n\
                     7f04-7f05 r-xp 00000000 08:01 14 /z z/libzonda-preload.so\n\
                     7f06-7f07 rw-p 00000000 00:00 0 [heap]\n";
         let ours = |path: &Path| path.starts_with("/z z");
