@@ -63,6 +63,8 @@ curved-profile|T --at latitude=47.2,longitude=8.1 --index time=1
 curved-series|T --at lat=50N,lon=358 --index lev=0
 turned|turned
 upright|section
+lat-lon-first|deep --no-coasts
+lat-lon-first-at|deep --at lat=30
 CASES
     # Places that are not there, each with what is.
     golden "view of places that are not there" "$here/view/nowhere.txt" bash -c '

@@ -50,7 +50,7 @@ pub(super) struct CellPlaces {
 }
 
 impl Slice {
-    /// Reads what is at these indices. The last two of the other dimensions that have more than one element are shown, of each at
+    /// Reads what is at these indices. Two of the other dimensions are shown, of each at
     /// most `map_elems` elements.
     pub(super) fn read(
         file: &Dataset,
@@ -63,14 +63,7 @@ impl Slice {
         if let Some(empty) = dims.iter().find(|dim| dim.len == 0) {
             return Err(variable.problem(format!("no values, {} is empty", empty.name)));
         }
-        let is_free = |i: &usize| at[*i].is_none() && dims[*i].len > 1;
-        let mut shown: Vec<usize> = (0..dims.len()).filter(is_free).collect();
-        if shown.is_empty() {
-            // A single value is drawn as a line of one point, along the last dimension without
-            // `--at`.
-            shown.extend(at.iter().rposition(Option::is_none));
-        }
-        let shown = &shown[shown.len().saturating_sub(2)..];
+        let shown = shown(file, variable, grid, at);
         let most = if shown.len() == 2 { map_elems } else { LINE_ELEMS };
 
         let mut start = vec![0; dims.len()];
@@ -256,6 +249,37 @@ impl Statistics {
         // The mean is updated step by step, because the sum of huge numbers may be infinite.
         let n = self.n as f64;
         self.mean += value / n - self.mean / n;
+    }
+}
+
+/// Which dimensions are shown, of those that have no index: those of latitude and longitude, else the last two of more than one
+/// element.
+fn shown(
+    file: &Dataset,
+    variable: &Variable,
+    grid: Option<&Grid>,
+    at: &[Option<usize>],
+) -> Vec<usize> {
+    let dims = &variable.dims;
+    let free: Vec<usize> =
+        (0..dims.len()).filter(|i| at[*i].is_none() && dims[*i].len > 1).collect();
+    if free.is_empty() {
+        // A single value is drawn as a line of one point, along the last dimension without an index.
+        return at.iter().rposition(Option::is_none).into_iter().collect();
+    }
+    if let Some(grid) = grid.filter(|grid| free.contains(&grid.y) && free.contains(&grid.x)) {
+        return vec![grid.y, grid.x];
+    }
+    let of = |kind| {
+        let is_kind = |i: &&usize| {
+            let coordinate = dims[**i].coordinate.as_ref();
+            coordinate.is_some_and(|of| Meaning::of(file, of).kind == kind)
+        };
+        free.iter().find(is_kind).copied()
+    };
+    match (of(AxisKind::Latitude), of(AxisKind::Longitude)) {
+        (Some(lat), Some(lon)) => vec![lat.min(lon), lat.max(lon)],
+        _ => free[free.len().saturating_sub(2)..].to_vec(),
     }
 }
 
