@@ -66,6 +66,10 @@ upright|section
 lat-lon-first|deep --no-coasts
 lat-lon-first-at|deep --at lat=30
 CASES
+    # Cells as large as bounds say: layers, and cells with corners that leave room between them.
+    "$ncgen" -k nc3 -o bounds.nc "$here/view/bounds.cdl"
+    picture "view of bounds" "$here/view/bounds.svg.txt" "$zonda" view bounds.nc T
+    picture "view of corners" "$here/view/bounds-corners.svg.txt" "$zonda" view bounds.nc four_cells --no-coasts
     # Places that are not there, each with what is.
     golden "view of places that are not there" "$here/view/nowhere.txt" bash -c '
         while read -r file variable places; do

@@ -35,7 +35,7 @@ pub(super) struct Slice {
 /// The dimensions that are shown.
 #[derive(Debug)]
 pub(super) enum ShownDims {
-    One(Coordinate),
+    One(Box<Coordinate>),
     Two { y: Box<Coordinate>, x: Box<Coordinate> },
 }
 
@@ -44,6 +44,8 @@ pub(super) enum ShownDims {
 pub(super) struct CellPlaces {
     pub(super) lat: Vec<f64>,
     pub(super) lon: Vec<f64>,
+    /// Latitudes and longitudes of their corners, four of each, where the file has them.
+    pub(super) corners: Option<(Vec<f64>, Vec<f64>)>,
     /// Titles of the axes.
     pub(super) lat_title: String,
     pub(super) lon_title: String,
@@ -108,7 +110,7 @@ impl Slice {
                 ShownDims::Two { y: Box::new(x), x: Box::new(y) }
             }
             Some(y) => ShownDims::Two { y: Box::new(y), x: Box::new(x) },
-            None => ShownDims::One(x),
+            None => ShownDims::One(Box::new(x)),
         };
         let id = variable.id;
         Ok(Slice {
@@ -153,7 +155,7 @@ impl Slice {
     /// The axes, the horizontal one last.
     pub(super) fn coordinates(&self) -> impl Iterator<Item = &Coordinate> {
         let (y, x) = match &self.axes {
-            ShownDims::One(x) => (None, x),
+            ShownDims::One(x) => (None, &**x),
             ShownDims::Two { y, x } => (Some(&**y), &**x),
         };
         y.into_iter().chain([x])
@@ -203,9 +205,10 @@ impl CellPlaces {
         let (lat, lon) = grid.read(file, slab)?;
         let is_somewhere =
             lat.iter().zip(&lon).any(|(lat, lon)| lat.is_finite() && lon.is_finite());
+        let corners = grid.read_corners(file, slab)?;
         let title = |of| Meaning::of(file, of).title;
         let (lat_title, lon_title) = (title(&grid.lat), title(&grid.lon));
-        Ok(is_somewhere.then_some(CellPlaces { lat, lon, lat_title, lon_title }))
+        Ok(is_somewhere.then_some(CellPlaces { lat, lon, corners, lat_title, lon_title }))
     }
 
     /// The ranges in words.
