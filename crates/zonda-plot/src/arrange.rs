@@ -78,6 +78,8 @@ mod tests {
             x_centres: None,
             y: crate::Axis::default(),
             y_centres: None,
+            x_edges: None,
+            y_edges: None,
             positions: None,
         };
         map(&field, &MapOptions { title: "a map".to_owned(), width, ..MapOptions::default() })

@@ -30,8 +30,8 @@ impl Cells {
             Some(positions) => Cells::Curved(Curved::new(columns, rows, positions)?),
             None => Cells::Straight {
                 columns,
-                x: CellEdges::new(&field.x, columns, field.x_centres)?,
-                y: CellEdges::new(&field.y, rows, field.y_centres)?,
+                x: CellEdges::new(&field.x, columns, field.x_centres, field.x_edges)?,
+                y: CellEdges::new(&field.y, rows, field.y_centres, field.y_edges)?,
             },
         })
     }
@@ -81,23 +81,36 @@ impl Cells {
 pub(crate) struct CellEdges(Vec<f64>);
 
 impl CellEdges {
-    fn new(axis: &Axis, n_cells: usize, centres: Option<&[f64]>) -> Result<CellEdges> {
-        let Some(centres) = centres else {
-            return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
-        };
+    fn new(
+        axis: &Axis,
+        n_cells: usize,
+        centres: Option<&[f64]>,
+        edges: Option<&[f64]>,
+    ) -> Result<CellEdges> {
         let name = || match axis.title.as_str() {
             "" => "an axis".to_owned(),
             title => title.to_owned(),
         };
-        if centres.len() != n_cells {
-            let coordinates = centres.len();
-            return Err(Error::Coordinates { axis: name(), cells: n_cells, coordinates });
+        let check = |numbers: &[f64], n: usize| {
+            if numbers.len() != n {
+                let coordinates = numbers.len();
+                return Err(Error::Coordinates { axis: name(), cells: n_cells, coordinates });
+            }
+            let one_way = numbers.windows(2).all(|pair| pair[0] < pair[1])
+                || numbers.windows(2).all(|pair| pair[0] > pair[1]);
+            match one_way && numbers.iter().all(|number| number.is_finite()) {
+                true => Ok(()),
+                false => Err(Error::NotMonotonic { axis: name() }),
+            }
+        };
+        if let Some(edges) = edges {
+            check(edges, n_cells + 1)?;
+            return Ok(CellEdges(edges.to_vec()));
         }
-        let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
-            || centres.windows(2).all(|pair| pair[0] > pair[1]);
-        if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
-            return Err(Error::NotMonotonic { axis: name() });
-        }
+        let Some(centres) = centres else {
+            return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
+        };
+        check(centres, n_cells)?;
         let [first, .., last] = centres else {
             let (only, half) = (centres[0], axis.half_unit(centres[0]));
             return Ok(CellEdges(vec![only - half, only + half]));

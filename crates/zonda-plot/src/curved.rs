@@ -9,6 +9,17 @@ pub struct Positions<'a> {
     pub lon: &'a [f64],
     /// Degrees to the north.
     pub lat: &'a [f64],
+    /// The corners of the cells, where they are known; else half-way between the middles.
+    pub corners: Option<Corners<'a>>,
+}
+
+/// Where the corners of cells are: four of each cell one after the other, in their order around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Corners<'a> {
+    /// Degrees to the east, in any turn.
+    pub lon: &'a [f64],
+    /// Degrees to the north.
+    pub lat: &'a [f64],
 }
 
 /// A direction from the centre of the Earth.
@@ -26,8 +37,9 @@ pub(crate) struct Curved {
     columns: usize,
     rows: usize,
     middles: Vec<Direction>,
-    /// Corners, a row and a column more than cells.
+    /// Corners, a row and a column more than cells; four of each cell where `has_own` is true.
     corners: Vec<Direction>,
+    has_own: bool,
     lon: (f64, f64),
     lat: (f64, f64),
 }
@@ -35,6 +47,15 @@ pub(crate) struct Curved {
 fn direction(lat: f64, lon: f64) -> Direction {
     let (lat, lon) = (lat.to_radians(), lon.to_radians());
     [lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin()]
+}
+
+/// The directions of places; none where there is no such place.
+fn directions(lat: &[f64], lon: &[f64]) -> Vec<Direction> {
+    let one = |(lat, lon): (&f64, &f64)| {
+        let is_place = (-90.0..=90.0).contains(lat) && lon.abs() <= 1080.0;
+        if is_place { direction(*lat, *lon) } else { [f64::NAN; 3] }
+    };
+    lat.iter().zip(lon).map(one).collect()
 }
 
 fn longitude(of: Direction) -> f64 {
@@ -96,27 +117,30 @@ impl Curved {
                 return Err(wrong(values));
             }
         }
-        let middles: Vec<Direction> = at
-            .lat
-            .iter()
-            .zip(at.lon)
-            .map(|(lat, lon)| {
-                let is_place = (-90.0..=90.0).contains(lat) && lon.abs() <= 1080.0;
-                if is_place { direction(*lat, *lon) } else { [f64::NAN; 3] }
-            })
-            .collect();
+        let middles = directions(at.lat, at.lon);
         let mut curved = Curved {
             columns,
             rows,
             middles,
             corners: Vec::new(),
+            has_own: at.corners.is_some(),
             lon: (0.0, 0.0),
             lat: (0.0, 0.0),
         };
-        curved.corners = (0..=rows)
-            .flat_map(|row| (0..=columns).map(move |column| (row, column)))
-            .map(|(row, column)| curved.corner(row, column))
-            .collect();
+        curved.corners = match &at.corners {
+            Some(corners) => {
+                for values in [corners.lon.len(), corners.lat.len()] {
+                    if curved.middles.len().checked_mul(4) != Some(values) {
+                        return Err(wrong(values));
+                    }
+                }
+                directions(corners.lat, corners.lon)
+            }
+            None => (0..=rows)
+                .flat_map(|row| (0..=columns).map(move |column| (row, column)))
+                .map(|(row, column)| curved.corner(row, column))
+                .collect(),
+        };
         let is_west = at.lon.iter().any(|lon| *lon < 0.0);
         if curved.find_range(is_west) { Ok(curved) } else { Err(Error::Empty) }
     }
@@ -156,10 +180,15 @@ impl Curved {
     /// The cell of a number, if it has a place.
     fn cell(&self, number: usize) -> Option<Cell> {
         let middle = self.middles[number];
-        let (row, column) = (number / self.columns, number % self.columns);
-        let first = row * (self.columns + 1) + column;
-        let below = first + self.columns + 1;
-        let corners = [first, first + 1, below + 1, below].map(|corner| self.corners[corner]);
+        let corners = if self.has_own {
+            [0, 1, 2, 3].map(|corner| number * 4 + corner)
+        } else {
+            let (row, column) = (number / self.columns, number % self.columns);
+            let first = row * (self.columns + 1) + column;
+            let below = first + self.columns + 1;
+            [first, first + 1, below + 1, below]
+        };
+        let corners = corners.map(|corner| self.corners[corner]);
         if !is_one(middle) || !corners.iter().all(|corner| is_one(*corner)) {
             return None;
         }
@@ -307,7 +336,7 @@ mod tests {
     fn a_regular_grid_is_as_it_was() {
         let (lons, lats) = (middles(170.0, 200.0, 6), middles(-10.0, 10.0, 4));
         let (lon, lat) = regular(&lons, &lats);
-        let curved = Curved::new(6, 4, &Positions { lon: &lon, lat: &lat }).unwrap();
+        let curved = Curved::new(6, 4, &Positions { lon: &lon, lat: &lat, corners: None }).unwrap();
         let ((west, east), (south, north)) = curved.ranges();
         assert!(
             (east - west - 30.0).abs() < 0.5
@@ -336,7 +365,7 @@ mod tests {
         let each = || plane.iter().flat_map(|y| plane.iter().map(move |x| (*x, *y)));
         let lon: Vec<f64> = each().map(|(x, y)| y.atan2(x).to_degrees()).collect();
         let lat: Vec<f64> = each().map(|(x, y)| 90.0 - x.hypot(y)).collect();
-        let curved = Curved::new(9, 9, &Positions { lon: &lon, lat: &lat }).unwrap();
+        let curved = Curved::new(9, 9, &Positions { lon: &lon, lat: &lat, corners: None }).unwrap();
         let ((west, east), (south, north)) = curved.ranges();
         assert_eq!((west, east, north), (-180.0, 180.0, 90.0));
         assert!((58.0..64.0).contains(&south), "{south}");
@@ -346,20 +375,36 @@ mod tests {
         assert!(pixels[..72].iter().all(|pixel| *pixel == 40));
     }
 
+    /// Cells with corners of their own: two squares and nothing between them, since cells need not touch.
+    #[test]
+    fn corners_of_their_own() {
+        let (lon, lat) = ([0.0, 10.0], [0.0, 0.0]);
+        let corner_lon = [-2.0, 2.0, 2.0, -2.0, 8.0, 12.0, 12.0, 8.0];
+        let corner_lat = [-2.0, -2.0, 2.0, 2.0, -1.0, -1.0, 1.0, 1.0];
+        let corners = Some(Corners { lon: &corner_lon, lat: &corner_lat });
+        let curved = Curved::new(2, 1, &Positions { lon: &lon, lat: &lat, corners }).unwrap();
+        let pixels = curved.pixels(&middles(-3.0, 13.0, 16), &middles(3.0, -3.0, 6));
+        let count = |cell| pixels.iter().filter(|pixel| **pixel == cell).count();
+        assert_eq!((count(0), count(1), count(NOTHING)), (16, 8, 96 - 24));
+        let corners = Some(Corners { lon: &corner_lon[..4], lat: &corner_lat });
+        let short = Curved::new(2, 1, &Positions { lon: &lon, lat: &lat, corners });
+        assert!(matches!(short, Err(Error::Shape { values: 4, .. })));
+    }
+
     #[test]
     fn grids_that_are_none() {
         let nowhere = [f64::NAN; 4];
         let places = [10.0; 4];
         for (lon, lat) in [(&nowhere, &places), (&places, &nowhere), (&places, &places)] {
-            let found = Curved::new(2, 2, &Positions { lon, lat });
+            let found = Curved::new(2, 2, &Positions { lon, lat, corners: None });
             assert!(matches!(found, Err(Error::Empty)));
         }
-        let short = Positions { lon: &places[..2], lat: &places };
+        let short = Positions { lon: &places[..2], lat: &places, corners: None };
         assert!(matches!(Curved::new(2, 2, &short), Err(Error::Shape { values: 2, .. })));
         // One place is missing: all other cells are drawn.
         let (mut lon, lat) = regular(&[0.0, 1.0, 2.0], &[0.0, 1.0, 2.0]);
         lon[4] = f64::NAN;
-        let curved = Curved::new(3, 3, &Positions { lon: &lon, lat: &lat }).unwrap();
+        let curved = Curved::new(3, 3, &Positions { lon: &lon, lat: &lat, corners: None }).unwrap();
         let pixels = curved.pixels(&middles(-0.5, 2.5, 30), &middles(2.5, -0.5, 30));
         let mut seen: Vec<u32> = pixels.into_iter().filter(|pixel| *pixel != NOTHING).collect();
         seen.sort_unstable();

@@ -11,6 +11,8 @@
 //!     x_centres: Some(&[0.0, 120.0, 240.0]),
 //!     y: Axis::new("latitude", AxisKind::Latitude),
 //!     y_centres: Some(&[-45.0, 45.0]),
+//!     x_edges: None,
+//!     y_edges: None,
 //!     positions: None,
 //! };
 //! let options = MapOptions { title: "temperature".into(), unit: "K".into(), ..Default::default() };
@@ -45,7 +47,7 @@ pub use arrange::arrange;
 pub use axis::{Axis, AxisKind, Spacing};
 pub use bars::{BarOptions, BarSeries, bars};
 pub use colour::{Colour, Palette};
-pub use curved::Positions;
+pub use curved::{Corners, Positions};
 pub use error::{Error, Result};
 pub use line::{Curve, LineOptions, lines};
 pub use map::{MapField, MapOptions, MapPanel, map, maps};

@@ -28,6 +28,10 @@ pub struct MapField<'a> {
     pub y: Axis,
     /// Where the middles of the rows are, rising or falling; 0, 1, 2 … by default.
     pub y_centres: Option<&'a [f64]>,
+    /// Where the columns end, one more than columns; half-way between the middles by default.
+    pub x_edges: Option<&'a [f64]>,
+    /// Where the rows end.
+    pub y_edges: Option<&'a [f64]>,
     /// Where the cells of a curvilinear grid are, instead of `x_centres` and `y_centres`; x is longitude then, and y latitude.
     pub positions: Option<Positions<'a>>,
 }
@@ -417,6 +421,8 @@ mod tests {
             x_centres: Some(x),
             y: Axis::new("latitude", AxisKind::Latitude),
             y_centres: Some(y),
+            x_edges: None,
+            y_edges: None,
             positions: None,
         }
     }
@@ -548,7 +554,7 @@ mod tests {
         let lon = [0.0, 10.0, -10.0, 0.0];
         let lat = [-10.0, 0.0, 0.0, 10.0];
         let values = [0.0, NONE, 50.0, 100.0];
-        let positions = Some(Positions { lon: &lon, lat: &lat });
+        let positions = Some(Positions { lon: &lon, lat: &lat, corners: None });
         let turned = MapField { positions, ..field(&values, &[0.0, 1.0], &[0.0, 1.0]) };
         let chart = map(&turned, &options()).unwrap();
         let (x0, y0, width, height) = place(&chart);
@@ -577,6 +583,27 @@ mod tests {
         let last = line.iter().filter(|colour| **colour == Palette::Sequential.at(1.0)).count();
         assert!(first.abs_diff(width / 6) <= 2, "{first} of {width}");
         assert!(last.abs_diff(width / 2) <= 2, "{last} of {width}");
+    }
+
+    /// Where edges are known, middles are not asked.
+    #[test]
+    fn cells_with_edges() {
+        let values = [0.0, 1.0];
+        let edges = [0.0, 30.0, 40.0];
+        let field = MapField { x_edges: Some(&edges), ..field(&values, &[10.0, 35.0], &[0.0]) };
+        let chart = map(&field, &options()).unwrap();
+        let (x0, y0, width, height) = place(&chart);
+        let (colours, row) = pixels(&chart.encode(Format::Png).unwrap());
+        let line = &colours[(y0 + height / 2) * row + x0..][..width];
+        let first = line.iter().filter(|colour| **colour == Palette::Sequential.at(0.0)).count();
+        assert!(first.abs_diff(width * 3 / 4) <= 2, "{first} of {width}");
+        for wrong in [&[0.0, 30.0][..], &[0.0, 30.0, 20.0]] {
+            let field = MapField { x_edges: Some(wrong), ..field.clone() };
+            let refused = map(&field, &options());
+            let is_right =
+                matches!(refused, Err(Error::Coordinates { .. } | Error::NotMonotonic { .. }));
+            assert!(is_right, "{wrong:?}");
+        }
     }
 
     #[test]

@@ -428,7 +428,18 @@ mod tests {
     fn field<'a>(values: &'a [f64], columns: usize, y_centres: Option<&'a [f64]>) -> MapField<'a> {
         let (x, y) = (Axis::default(), Axis::default());
         let rows = values.len() / columns;
-        MapField { columns, rows, values, x, x_centres: None, y, y_centres, positions: None }
+        MapField {
+            columns,
+            rows,
+            values,
+            x,
+            x_centres: None,
+            y,
+            y_centres,
+            x_edges: None,
+            y_edges: None,
+            positions: None,
+        }
     }
 
     fn text(columns: usize, lines: usize, depth: Depth) -> TextOptions {
@@ -497,6 +508,8 @@ mod tests {
             x_centres: Some(&lon),
             y: Axis::new("", AxisKind::Latitude),
             y_centres: Some(&lat),
+            x_edges: None,
+            y_edges: None,
             positions: None,
         };
         for (columns, lines, width, height) in
@@ -532,7 +545,7 @@ mod tests {
         let turned = MapField {
             x: Axis::new("", AxisKind::Longitude),
             y: Axis::new("", AxisKind::Latitude),
-            positions: Some(Positions { lon: &lon, lat: &lat }),
+            positions: Some(Positions { lon: &lon, lat: &lat, corners: None }),
             ..field(&values, 2, None)
         };
         let drawn = map_text(&turned, &MapOptions::default(), text(40, 20, Depth::None)).unwrap();

@@ -18,6 +18,8 @@ fn a_map() -> Chart {
         x_centres: Some(&x),
         y: Axis::new("latitude", AxisKind::Latitude),
         y_centres: Some(&y),
+        x_edges: None,
+        y_edges: None,
         positions: None,
     };
     let options = MapOptions {

@@ -63,7 +63,13 @@ curved-profile|T --at latitude=47.2,longitude=8.1 --index time=1
 curved-series|T --at lat=50N,lon=358 --index lev=0
 turned|turned
 upright|section
+lat-lon-first|deep --no-coasts
+lat-lon-first-at|deep --at lat=30
 CASES
+    # Cells as large as bounds say: layers, and cells with corners that leave room between them.
+    "$ncgen" -k nc3 -o bounds.nc "$here/view/bounds.cdl"
+    picture "view of bounds" "$here/view/bounds.svg.txt" "$zonda" view bounds.nc T
+    picture "view of corners" "$here/view/bounds-corners.svg.txt" "$zonda" view bounds.nc four_cells --no-coasts
     # Places that are not there, each with what is.
     golden "view of places that are not there" "$here/view/nowhere.txt" bash -c '
         while read -r file variable places; do

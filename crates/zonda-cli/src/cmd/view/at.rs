@@ -332,7 +332,10 @@ fn nearest(
     // No cell goes on beyond zero where all values are on one side of it.
     let is_beyond_zero =
         meaning.kind == AxisKind::Number && !values.iter().any(|value| value * target >= 0.0);
-    let rounding = target.abs().max(value.abs()) * 1e-5;
+    let rounding = match meaning.kind {
+        AxisKind::Dates(_) => 0.0,
+        _ => target.abs().max(value.abs()) * 1e-5,
+    };
     let is_near = distance(*value) <= reach + rounding && !is_beyond_zero;
     if is_near || is_between(values, target) { Ok(index) } else { Err(outside()) }
 }

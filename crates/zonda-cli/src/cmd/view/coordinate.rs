@@ -37,6 +37,8 @@ pub(super) struct Coordinate {
     pub(super) of: usize,
     /// Values of the coordinate variable, if there is one whose values only rise or only fall.
     pub(super) centres: Option<Vec<f64>>,
+    /// Where elements end, one more than elements, if the variable has bounds that touch.
+    pub(super) edges: Option<Vec<f64>>,
     /// The first and the last value in words.
     pub(super) ends: Option<(String, String)>,
 }
@@ -138,6 +140,41 @@ fn unrolled(longitudes: Vec<f64>) -> Vec<f64> {
     if is_one_turn && goes_one_way(&unrolled) { unrolled } else { longitudes }
 }
 
+/// The edges of elements by the bounds of a coordinate variable, if all elements are shown.
+fn edges(file: &Dataset, of: &Auxiliary, centres: &[f64], len: usize) -> Result<Option<Vec<f64>>> {
+    if centres.len() != len {
+        return Ok(None);
+    }
+    let Some((id, ty)) = of.bounds(file, 2)? else { return Ok(None) };
+    let slab = zonda::Hyperslab { start: &[0, 0], count: &[len, 2], stride: None };
+    let bounds = super::variable::read(file, id, &slab, &super::decode::decoder(file, id, ty)?)?;
+    Ok(touching(&bounds, centres))
+}
+
+/// The edges that pairs of bounds have in common, where each element is within its pair and ends where the next begins.
+fn touching(bounds: &[f64], centres: &[f64]) -> Option<Vec<f64>> {
+    let rises = match centres {
+        [first, .., last] => first < last,
+        _ => true,
+    };
+    let mut edges: Vec<f64> = Vec::with_capacity(centres.len().checked_add(1)?);
+    for (pair, centre) in bounds.chunks_exact(2).zip(centres) {
+        let (low, high) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+        if !(low <= *centre && *centre <= high && low < high) {
+            return None;
+        }
+        let (begin, end) = if rises { (low, high) } else { (high, low) };
+        match edges.last() {
+            None => edges.push(begin),
+            // Single precision is exact to so much.
+            Some(last) if (last - begin).abs() <= (high - low) * 1e-3 => {}
+            Some(_) => return None,
+        }
+        edges.push(end);
+    }
+    (edges.len() == centres.len() + 1).then_some(edges)
+}
+
 /// Whether numbers only rise or only fall, and are numbers.
 fn goes_one_way(centres: &[f64]) -> bool {
     let is_one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
@@ -197,6 +234,7 @@ impl Coordinate {
             is_vertical: meaning.is_vertical,
             is_downwards: meaning.is_downwards,
             units: meaning.units.clone(),
+            edges: edges(file, coordinate, &centres, of.len)?,
             centres: Some(centres),
             ..index
         })
@@ -214,6 +252,7 @@ impl Coordinate {
             len: 1,
             of: 1,
             centres: None,
+            edges: None,
             ends: None,
         }
     }
@@ -222,6 +261,24 @@ impl Coordinate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_that_touch() {
+        let edges = |bounds: &[f64], centres: &[f64]| touching(bounds, centres);
+        assert_eq!(edges(&[0.0, 1.0, 1.0, 4.0], &[0.2, 2.0]), Some(vec![0.0, 1.0, 4.0]));
+        assert_eq!(edges(&[4.0, 1.0, 1.0, 0.0], &[2.0, 0.2]), Some(vec![4.0, 1.0, 0.0]));
+        assert_eq!(edges(&[1.0, 4.0, 0.0, 1.0], &[2.0, 0.2]), Some(vec![4.0, 1.0, 0.0]));
+        assert_eq!(edges(&[0.0, 10.0], &[5.0]), Some(vec![0.0, 10.0]));
+        for (bounds, centres) in [
+            (&[0.0, 1.0, 1.5, 4.0][..], &[0.2, 2.0][..]),
+            (&[0.0, 1.0, 1.0, 4.0], &[0.2, 5.0]),
+            (&[0.0, 0.0, 0.0, 1.0], &[0.0, 0.5]),
+            (&[0.0, f64::NAN, 0.0, 1.0], &[0.0, 0.5]),
+            (&[0.0, 1.0], &[0.2, 2.0]),
+        ] {
+            assert_eq!(edges(bounds, centres), None, "{bounds:?}");
+        }
+    }
 
     #[test]
     fn longitudes_go_on_behind_a_turn() {

@@ -78,6 +78,28 @@ impl Grid {
         Ok((values(&self.lat)?, values(&self.lon)?))
     }
 
+    /// Reads latitudes and longitudes of the four corners of the same cells, where both have such bounds and no cell is left out.
+    pub(super) fn read_corners(
+        &self,
+        file: &Dataset,
+        (start, count, stride): (&[usize], &[usize], &[isize]),
+    ) -> Result<Option<(Vec<f64>, Vec<f64>)>> {
+        let (Some(lat), Some(lon)) = (self.lat.bounds(file, 4)?, self.lon.bounds(file, 4)?) else {
+            return Ok(None);
+        };
+        if self.lat.dims.iter().any(|dim| stride[*dim] != 1) {
+            return Ok(None);
+        }
+        let values = |(id, ty)| {
+            let of = |from: &[usize], last: usize| {
+                self.lat.dims.iter().map(|dim| from[*dim]).chain([last]).collect::<Vec<_>>()
+            };
+            let slab = Hyperslab { start: &of(start, 0), count: &of(count, 4), stride: None };
+            read(file, id, &slab, &decoder(file, id, ty)?)
+        };
+        Ok(Some((values(lat)?, values(lon)?)))
+    }
+
     /// The cell nearest to a place, by its numbers along both dimensions. Other dimensions are at `fixed`.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ use variable::Variable;
 
 /// Draws a variable: a map of two dimensions, or a line of one
 ///
-/// The last two dimensions with more than one element make the map; the others are taken at index 0
+/// Latitude and longitude make the map, else the last two dimensions with more than one element; the others are taken at index 0
 /// or as --at and --index say. Heights, depths and pressures go up and down, longitudes from left to right. Latitudes and
 /// longitudes of two dimensions that `coordinates` names are where the cells are (a curvilinear grid). Values are decoded as CF and the NetCDF Users Guide have it: _Unsigned, scale_factor,
 /// add_offset, _FillValue, missing_value, valid_range, valid_min, valid_max, and times as dates. Several variables, or

@@ -1,7 +1,8 @@
 //! Slices as charts.
 
 use zonda_plot::{
-    Axis, AxisKind, Chart, Curve, LineOptions, MapField, MapOptions, MapPanel, Palette, Positions,
+    Axis, AxisKind, Chart, Corners, Curve, LineOptions, MapField, MapOptions, MapPanel, Palette,
+    Positions,
 };
 
 use super::coordinate::Coordinate;
@@ -120,17 +121,22 @@ pub(super) fn field(slice: &Slice) -> Option<MapField<'_>> {
         x_centres: x.centres.as_deref(),
         y: Axis { reversed: y.is_downwards, ..axis(y) },
         y_centres: y.centres.as_deref(),
+        x_edges: x.edges.as_deref(),
+        y_edges: y.edges.as_deref(),
         positions: None,
     };
-    let Some(CellPlaces { lat, lon, lat_title, lon_title }) = &slice.places else {
+    let Some(CellPlaces { lat, lon, corners, lat_title, lon_title }) = &slice.places else {
         return Some(field);
     };
+    let corners = corners.as_ref().map(|(lat, lon)| Corners { lon, lat });
     Some(MapField {
         x: Axis::new(lon_title.clone(), AxisKind::Longitude),
         x_centres: None,
         y: Axis::new(lat_title.clone(), AxisKind::Latitude),
         y_centres: None,
-        positions: Some(Positions { lon, lat }),
+        x_edges: None,
+        y_edges: None,
+        positions: Some(Positions { lon, lat, corners }),
         ..field
     })
 }

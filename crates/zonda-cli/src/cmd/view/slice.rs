@@ -35,7 +35,7 @@ pub(super) struct Slice {
 /// The dimensions that are shown.
 #[derive(Debug)]
 pub(super) enum ShownDims {
-    One(Coordinate),
+    One(Box<Coordinate>),
     Two { y: Box<Coordinate>, x: Box<Coordinate> },
 }
 
@@ -44,13 +44,15 @@ pub(super) enum ShownDims {
 pub(super) struct CellPlaces {
     pub(super) lat: Vec<f64>,
     pub(super) lon: Vec<f64>,
+    /// Latitudes and longitudes of their corners, four of each, where the file has them.
+    pub(super) corners: Option<(Vec<f64>, Vec<f64>)>,
     /// Titles of the axes.
     pub(super) lat_title: String,
     pub(super) lon_title: String,
 }
 
 impl Slice {
-    /// Reads what is at these indices. The last two of the other dimensions that have more than one element are shown, of each at
+    /// Reads what is at these indices. Two of the other dimensions are shown, of each at
     /// most `map_elems` elements.
     pub(super) fn read(
         file: &Dataset,
@@ -63,14 +65,7 @@ impl Slice {
         if let Some(empty) = dims.iter().find(|dim| dim.len == 0) {
             return Err(variable.problem(format!("no values, {} is empty", empty.name)));
         }
-        let is_free = |i: &usize| at[*i].is_none() && dims[*i].len > 1;
-        let mut shown: Vec<usize> = (0..dims.len()).filter(is_free).collect();
-        if shown.is_empty() {
-            // A single value is drawn as a line of one point, along the last dimension without
-            // `--at`.
-            shown.extend(at.iter().rposition(Option::is_none));
-        }
-        let shown = &shown[shown.len().saturating_sub(2)..];
+        let shown = shown(file, variable, grid, at);
         let most = if shown.len() == 2 { map_elems } else { LINE_ELEMS };
 
         let mut start = vec![0; dims.len()];
@@ -115,7 +110,7 @@ impl Slice {
                 ShownDims::Two { y: Box::new(x), x: Box::new(y) }
             }
             Some(y) => ShownDims::Two { y: Box::new(y), x: Box::new(x) },
-            None => ShownDims::One(x),
+            None => ShownDims::One(Box::new(x)),
         };
         let id = variable.id;
         Ok(Slice {
@@ -160,7 +155,7 @@ impl Slice {
     /// The axes, the horizontal one last.
     pub(super) fn coordinates(&self) -> impl Iterator<Item = &Coordinate> {
         let (y, x) = match &self.axes {
-            ShownDims::One(x) => (None, x),
+            ShownDims::One(x) => (None, &**x),
             ShownDims::Two { y, x } => (Some(&**y), &**x),
         };
         y.into_iter().chain([x])
@@ -210,9 +205,10 @@ impl CellPlaces {
         let (lat, lon) = grid.read(file, slab)?;
         let is_somewhere =
             lat.iter().zip(&lon).any(|(lat, lon)| lat.is_finite() && lon.is_finite());
+        let corners = grid.read_corners(file, slab)?;
         let title = |of| Meaning::of(file, of).title;
         let (lat_title, lon_title) = (title(&grid.lat), title(&grid.lon));
-        Ok(is_somewhere.then_some(CellPlaces { lat, lon, lat_title, lon_title }))
+        Ok(is_somewhere.then_some(CellPlaces { lat, lon, corners, lat_title, lon_title }))
     }
 
     /// The ranges in words.
@@ -256,6 +252,37 @@ impl Statistics {
         // The mean is updated step by step, because the sum of huge numbers may be infinite.
         let n = self.n as f64;
         self.mean += value / n - self.mean / n;
+    }
+}
+
+/// Which dimensions are shown, of those that have no index: those of latitude and longitude, else the last two of more than one
+/// element.
+fn shown(
+    file: &Dataset,
+    variable: &Variable,
+    grid: Option<&Grid>,
+    at: &[Option<usize>],
+) -> Vec<usize> {
+    let dims = &variable.dims;
+    let free: Vec<usize> =
+        (0..dims.len()).filter(|i| at[*i].is_none() && dims[*i].len > 1).collect();
+    if free.is_empty() {
+        // A single value is drawn as a line of one point, along the last dimension without an index.
+        return at.iter().rposition(Option::is_none).into_iter().collect();
+    }
+    if let Some(grid) = grid.filter(|grid| free.contains(&grid.y) && free.contains(&grid.x)) {
+        return vec![grid.y, grid.x];
+    }
+    let of = |kind| {
+        let is_kind = |i: &&usize| {
+            let coordinate = dims[**i].coordinate.as_ref();
+            coordinate.is_some_and(|of| Meaning::of(file, of).kind == kind)
+        };
+        free.iter().find(is_kind).copied()
+    };
+    match (of(AxisKind::Latitude), of(AxisKind::Longitude)) {
+        (Some(lat), Some(lon)) => vec![lat.min(lon), lat.max(lon)],
+        _ => free[free.len().saturating_sub(2)..].to_vec(),
     }
 }
 

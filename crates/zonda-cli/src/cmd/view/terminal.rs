@@ -81,9 +81,10 @@ impl Environment<'_> {
     }
 }
 
-/// Columns and lines.
+/// Columns and lines: of a pager's terminal, where the output goes to a pipe and messages to the terminal.
 fn size() -> (usize, usize) {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    let stdout = rustix::termios::tcgetwinsize(std::io::stdout());
+    let size = stdout.or_else(|_| rustix::termios::tcgetwinsize(std::io::stderr())).ok();
     let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let (columns, lines) = known.map_or((COLUMNS, LINES), |size| {
         (size.ws_col.into(), usize::from(size.ws_row).saturating_sub(OTHER_LINES))

@@ -139,6 +139,23 @@ impl Variable {
 }
 
 impl Auxiliary {
+    /// The variable that its attribute `bounds` names: numbers with the same dimensions and a last one of `n`.
+    pub(super) fn bounds(&self, file: &Dataset, n: usize) -> Result<Option<(VarRef, ExtType)>> {
+        let Some(name) = text(file, self.id, "bounds") else { return Ok(None) };
+        let found = file.in_group(self.id.group, |meta| {
+            let own = meta.var(self.id.var).ok()?.dims.to_vec();
+            outward(meta).find_map(|meta| {
+                let id = meta.find_var(name.as_bytes()).ok()?;
+                let var = meta.var(id).ok()?;
+                let ty = var.ty().filter(|ty| *ty != ExtType::Char)?;
+                let (corners, dims) = var.dims.split_last()?;
+                let is_right = dims == own && meta.dim(*corners).ok()?.len == n as u64;
+                is_right.then_some((VarRef { group: meta.group_id(), var: id }, ty))
+            })
+        })?;
+        Ok(found)
+    }
+
     /// Reads every `step`th value of a variable of one dimension, `len` of them.
     pub(super) fn read(&self, file: &Dataset, len: usize, step: usize) -> Result<Vec<f64>> {
         let stride = [isize::try_from(step).unwrap_or(isize::MAX)];
