@@ -29,11 +29,15 @@ pub struct Blocks {
     block_bytes: usize,
     /// Bytes that were asked for, as far as that is still of interest.
     asked: AtomicUsize,
-    regions: Settled<Regions>,
-    usage: Arc<Usage>,
+    pool: Settled<Pool>,
 }
 
-type Regions = Box<[Settled<Arc<Region>>]>;
+/// What there is once a region was needed.
+#[derive(Debug)]
+struct Pool {
+    regions: Box<[Settled<Arc<Region>>]>,
+    usage: Arc<Usage>,
+}
 
 /// Bytes of a pool's blocks that are out, and of those that came back and are still in memory.
 #[derive(Debug, Default)]
@@ -48,8 +52,7 @@ impl Blocks {
     /// A pool of blocks of so many bytes; nothing is taken yet.
     #[must_use]
     pub fn new(block_bytes: usize) -> Blocks {
-        let (asked, regions) = (AtomicUsize::new(0), Settled::new());
-        Blocks { block_bytes, asked, regions, usage: Arc::default() }
+        Blocks { block_bytes, asked: AtomicUsize::new(0), pool: Settled::new() }
     }
 
     /// Bytes of a block.
@@ -68,9 +71,12 @@ impl Blocks {
                 return None;
             }
         }
-        let none = || (0..MOST_REGIONS).map(|_| Settled::new()).collect();
+        let Pool { regions, usage } = self.pool.get_or_make(|| Pool {
+            regions: (0..MOST_REGIONS).map(|_| Settled::new()).collect(),
+            usage: Arc::default(),
+        });
         let mut total = 0;
-        for place in self.regions.get_or_make(none) {
+        for place in regions {
             let region = match place.get() {
                 Some(region) => region,
                 None => {
@@ -79,7 +85,7 @@ impl Blocks {
                     place.get_or_make(|| made)
                 }
             };
-            if let Some(block) = Block::take(region, &self.usage) {
+            if let Some(block) = Block::take(region, usage) {
                 return Some(block);
             }
             total += region.bytes();
@@ -98,7 +104,9 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        self.usage.is_over.store(true, Ordering::Relaxed);
+        if let Some(pool) = self.pool.get() {
+            pool.usage.is_over.store(true, Ordering::Relaxed);
+        }
     }
 }
 
