@@ -105,7 +105,7 @@ impl CellEdges {
         };
         if let Some(edges) = edges {
             check(edges, n_cells + 1)?;
-            return Ok(CellEdges(edges.to_vec()));
+            return Ok(CellEdges(edges.to_vec()).on_globe(axis));
         }
         let Some(centres) = centres else {
             return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
@@ -120,13 +120,16 @@ impl CellEdges {
         edges.push(first - (centres[1] - first) / 2.0);
         edges.extend(middles);
         edges.push(last + (last - centres[n_cells - 2]) / 2.0);
-        if axis.kind == AxisKind::Latitude {
-            // Cells at the poles end there.
-            for edge in &mut edges {
-                *edge = edge.clamp(-90.0, 90.0);
-            }
+        Ok(CellEdges(edges).on_globe(axis))
+    }
+
+    /// Cells at the poles end there.
+    fn on_globe(mut self, axis: &Axis) -> CellEdges {
+        let is_latitude = axis.kind == AxisKind::Latitude;
+        if is_latitude && self.0.iter().any(|edge| edge.abs() < 90.0) {
+            self.0.iter_mut().for_each(|edge| *edge = edge.clamp(-90.0, 90.0));
         }
-        Ok(CellEdges(edges))
+        self
     }
 
     fn ranged<'a>(&self, axis: &'a Axis) -> Ranged<'a> {

@@ -597,6 +597,20 @@ mod tests {
         let line = &colours[(y0 + height / 2) * row + x0..][..width];
         let first = line.iter().filter(|colour| **colour == Palette::Sequential.at(0.0)).count();
         assert!(first.abs_diff(width * 3 / 4) <= 2, "{first} of {width}");
+        // No edge is beyond a pole.
+        let (values, beyond) = ([0.0, 1.0], [-120.0, 0.0, 90.0]);
+        let poles = MapField {
+            columns: 1,
+            rows: 2,
+            x_centres: Some(&[0.0]),
+            y_centres: Some(&[-45.0, 45.0]),
+            y_edges: Some(&beyond),
+            x_edges: None,
+            values: &values,
+            ..field.clone()
+        };
+        let texts = map(&poles, &options()).unwrap().scene;
+        assert!(!texts.labels().iter().any(|label| label.text.starts_with("120")));
         for wrong in [&[0.0, 30.0][..], &[0.0, 30.0, 20.0]] {
             let field = MapField { x_edges: Some(wrong), ..field.clone() };
             let refused = map(&field, &options());

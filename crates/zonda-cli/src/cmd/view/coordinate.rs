@@ -148,31 +148,31 @@ fn edges(file: &Dataset, of: &Auxiliary, centres: &[f64], len: usize) -> Result<
     let Some((id, ty)) = of.bounds(file, 2)? else { return Ok(None) };
     let slab = zonda::Hyperslab { start: &[0, 0], count: &[len, 2], stride: None };
     let bounds = super::variable::read(file, id, &slab, &super::decode::decoder(file, id, ty)?)?;
-    Ok(touching(&bounds, centres))
+    touching(&bounds, centres)
 }
 
 /// The edges that pairs of bounds have in common, where each element is within its pair and ends where the next begins.
-fn touching(bounds: &[f64], centres: &[f64]) -> Option<Vec<f64>> {
+fn touching(bounds: &[f64], centres: &[f64]) -> Result<Option<Vec<f64>>> {
     let rises = match centres {
         [first, .., last] => first < last,
         _ => true,
     };
-    let mut edges: Vec<f64> = Vec::with_capacity(centres.len().checked_add(1)?);
+    let mut edges: Vec<f64> = zonda::memory::room(centres.len().saturating_add(1))?;
     for (pair, centre) in bounds.chunks_exact(2).zip(centres) {
         let (low, high) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
         if !(low <= *centre && *centre <= high && low < high) {
-            return None;
+            return Ok(None);
         }
         let (begin, end) = if rises { (low, high) } else { (high, low) };
         match edges.last() {
             None => edges.push(begin),
             // Single precision is exact to so much.
             Some(last) if (last - begin).abs() <= (high - low) * 1e-3 => {}
-            Some(_) => return None,
+            Some(_) => return Ok(None),
         }
         edges.push(end);
     }
-    (edges.len() == centres.len() + 1).then_some(edges)
+    Ok((edges.len() == centres.len() + 1).then_some(edges))
 }
 
 /// Whether numbers only rise or only fall, and are numbers.
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn bounds_that_touch() {
-        let edges = |bounds: &[f64], centres: &[f64]| touching(bounds, centres);
+        let edges = |bounds: &[f64], centres: &[f64]| touching(bounds, centres).unwrap();
         assert_eq!(edges(&[0.0, 1.0, 1.0, 4.0], &[0.2, 2.0]), Some(vec![0.0, 1.0, 4.0]));
         assert_eq!(edges(&[4.0, 1.0, 1.0, 0.0], &[2.0, 0.2]), Some(vec![4.0, 1.0, 0.0]));
         assert_eq!(edges(&[1.0, 4.0, 0.0, 1.0], &[2.0, 0.2]), Some(vec![4.0, 1.0, 0.0]));

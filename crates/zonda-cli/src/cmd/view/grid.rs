@@ -171,7 +171,8 @@ fn direction(lat: f64, lon: f64) -> [f64; 3] {
 /// The angle between two directions.
 fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
     let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-    2.0 * (square.sqrt() / 2.0).min(1.0).asin()
+    // Not `min`, which would make a number of what is none.
+    2.0 * (square.sqrt() / 2.0).clamp(0.0, 1.0).asin()
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIM=INDEX,…", value_parser = at::indices, allow_hyphen_values = true)]
     index: Vec<Places>,
 
-    /// A panel for each element along a dimension: all of up to 12, or N from the first to the last
+    /// A panel for each element along a dimension, or for N of them from the first to the last: 12 where there are more, 36 at most
     #[arg(long, value_name = "DIM[=N]", value_parser = at::panels)]
     panels: Option<Panels>,
 
