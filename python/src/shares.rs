@@ -1,6 +1,8 @@
 //! Large gets by several threads: each reads a part of what lies in one piece in the file, and decodes it while the processor's caches have it.
 
-use zonda::{Converted, Dataset, Hyperslab, MemType, NcError, VarRef, on_free_threads};
+use zonda::{
+    Converted, Dataset, Hyperslab, MemType, NcError, StorageKind, VarRef, on_free_threads,
+};
 use zonda_runtime::lock::{Mutex, Rank};
 
 use crate::decoding::Decoding;
@@ -87,9 +89,15 @@ fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     left.lock().next()
 }
 
-/// Whether several gets of parts are as good as one: not of chunks, which threads share already, and not where a request travels, or ranks
-/// take part.
+/// Whether several gets of parts are as good as one: of what lies in one piece. Threads share chunks already, those of other files as well; and a
+/// request of its own for each part is no gain where it travels, or where ranks take part.
 fn may_be_cut(dataset: &Dataset, of: VarRef) -> bool {
-    !(dataset.is_remote() || dataset.is_dap() || dataset.is_of_ranks())
-        && parts::chunk_shape(dataset, of).is_none()
+    if dataset.is_remote() || dataset.is_dap() || dataset.is_of_ranks() {
+        return false;
+    }
+    match dataset.var_info(of) {
+        Ok(info) => matches!(info.storage, StorageKind::Contiguous),
+        // Formats that do not say how a variable is stored have no chunks, unless a server writes the file.
+        Err(_) => !dataset.format().is_hdf5(),
+    }
 }

@@ -106,6 +106,20 @@ def test_values_as_they_are(tmp_path, layout):
         same_bits(wide, right.astype("f8"))
 
 
+def test_values_of_other_files(tmp_path):
+    """A virtual dataset, whose parts are chunks of another file."""
+    h5py = pytest.importorskip("h5py")
+    right = values_of("i4")
+    with h5py.File(tmp_path / "source.h5", "w") as file:
+        file.create_dataset("v", data=right, chunks=(20, 351, 93), compression="gzip", compression_opts=1)
+    layout = h5py.VirtualLayout(SHAPE, "i4")
+    layout[...] = h5py.VirtualSource(str(tmp_path / "source.h5"), "v", SHAPE)
+    with h5py.File(tmp_path / "virtual.h5", "w") as file:
+        file.create_virtual_dataset("v", layout)
+    with zonda.open(tmp_path / "virtual.h5") as file:
+        same_bits(file["v"][...], right)
+
+
 def test_values_that_do_not_fit_are_counted_over_all_parts(tmp_path):
     path, right = make(tmp_path / "large.nc", "f8", contiguous=True), values_of("f8") * 1e6
     with netCDF4.Dataset(path, "a") as file:
