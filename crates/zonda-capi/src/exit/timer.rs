@@ -26,7 +26,8 @@ const LINE: &str = "zonda: the program ended in the middle of something that its
 /// The status that the program gave to `exit`.
 static STATUS: AtomicI32 = AtomicI32::new(1);
 
-/// Notes the status that the program gave to `exit`.
+/// Notes the status that the program gave to `exit`. Other C libraries do not tell it.
+#[cfg(target_env = "gnu")]
 pub(super) fn note_status(status: c_int) {
     STATUS.store(status, Ordering::Relaxed);
 }

@@ -3,7 +3,7 @@
 use super::{Errno, Fd, retry};
 
 /// `LL_IOC_LOV_SETSTRIPE` of `lustre_user.h`: `_IOW('f', 154, long)`.
-const LL_IOC_LOV_SETSTRIPE: u32 = 0x4008_669A;
+const LL_IOC_LOV_SETSTRIPE: libc::Ioctl = 0x4008_669A;
 
 /// `O_LOV_DELAY_CREATE` of `lustre_user.h`: a file that is made so has no layout yet. The first flag is that of versions before 2.8, the others
 /// are those of later ones.
@@ -29,7 +29,7 @@ impl Fd {
     /// Gives a file its layout: a `struct lov_user_md_v1`. To be asked of files on Lustre only, as others may have a request of this number.
     pub(crate) fn set_layout(&self, layout: &[u8; 32]) -> Result<(), Errno> {
         // SAFETY: Lustre reads a `lov_user_md_v1` of 32 bytes there, and writes nothing; the array lives through the call.
-        retry(|| unsafe { libc::ioctl(self.0, LL_IOC_LOV_SETSTRIPE.into(), layout.as_ptr()) })
+        retry(|| unsafe { libc::ioctl(self.0, LL_IOC_LOV_SETSTRIPE, layout.as_ptr()) })
             .map(drop)
     }
 
