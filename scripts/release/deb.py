@@ -151,9 +151,11 @@ class Release:
         for path in sorted((prefix / "bin").iterdir()):
             move(path, (develop if path.name.startswith("nc-config") else tools).root / self.place / "bin" / path.name)
 
-        pages = tools.root / "usr/share/man/man1"
+        # Those of tools that have the distribution's names are in the prefix, where `man` finds them if its bin is on the path.
         for path in sorted((prefix / "share/man/man1").iterdir()):
-            compressed(path, pages / f"{path.name}.gz")
+            package = develop if path.name.startswith("nc-config") else tools
+            share = "usr/share" if path.name.startswith("zonda") else f"{self.place}/share"
+            compressed(path, package.root / share / "man/man1" / f"{path.name}.gz")
         for source, target in (
             ("bash-completion/completions/zonda", "bash-completion/completions/zonda"),
             ("zsh/site-functions/_zonda", "zsh/vendor-completions/_zonda"),
