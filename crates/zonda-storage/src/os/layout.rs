@@ -29,8 +29,7 @@ impl Fd {
     /// Gives a file its layout: a `struct lov_user_md_v1`. To be asked of files on Lustre only, as others may have a request of this number.
     pub(crate) fn set_layout(&self, layout: &[u8; 32]) -> Result<(), Errno> {
         // SAFETY: Lustre reads a `lov_user_md_v1` of 32 bytes there, and writes nothing; the array lives through the call.
-        retry(|| unsafe { libc::ioctl(self.0, LL_IOC_LOV_SETSTRIPE, layout.as_ptr()) })
-            .map(drop)
+        retry(|| unsafe { libc::ioctl(self.0, LL_IOC_LOV_SETSTRIPE, layout.as_ptr()) }).map(drop)
     }
 
     /// The layout that a file has, as the same structure, or a later one.
