@@ -4,7 +4,7 @@
 one, from a constructor and with arguments in all registers and on the stack, with what it was called with. Without a library beside it the
 program is told, and ends at its first call.
 
-    tests/c/preload.py
+    tests/c/preload.py [--quick] [--long] [--only REGEX] [--seed N]
 """
 import re
 import subprocess
@@ -40,6 +40,7 @@ def sources(folder, names):
 
 
 def main():
+    rig.arguments(rig.parser(__doc__))
     counts = rig.Counts()
     names = [(name, int(index)) for name, index in re.findall(r"ZONDA_NAME\((\w+), (\d+)\)", (rig.ROOT / "abi/preload_names.h").read_text())]
     with rig.scratch() as scratch:

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,10 +40,14 @@ static void say(void) {
 
 static void find_all(void) {
     Dl_info here;
-    char path[PATH_MAX];
-    const char *slash = dladdr(names, &here) != 0 && here.dli_fname != NULL ? strrchr(here.dli_fname, '/') : NULL;
-    const int folder = slash == NULL ? 0 : (int)(slash - here.dli_fname) + 1;
-    const int length = snprintf(path, sizeof path, "%.*s" LIBRARY, folder, slash == NULL ? "" : here.dli_fname);
+    char path[PATH_MAX], real[PATH_MAX];
+    /* The file itself, where a symbolic link to it was preloaded. */
+    const char *self = dladdr(names, &here) != 0 ? here.dli_fname : NULL;
+    if (self != NULL && realpath(self, real) != NULL)
+        self = real;
+    const char *slash = self != NULL ? strrchr(self, '/') : NULL;
+    const int folder = slash == NULL ? 0 : (int)(slash - self) + 1;
+    const int length = snprintf(path, sizeof path, "%.*s" LIBRARY, folder, slash == NULL ? "" : self);
     if (slash == NULL || length < 0 || (size_t)length >= sizeof path) {
         snprintf(failure, sizeof failure, "its own folder is not known, in which " LIBRARY " is");
         return;

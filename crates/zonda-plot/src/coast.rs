@@ -72,10 +72,17 @@ fn inside(a: Place, b: Place, (x, y): ((f64, f64), (f64, f64))) -> Option<(f64, 
     (enter < leave).then_some((enter, leave))
 }
 
+/// Turns of longitudes that a map may show.
+const MOST_TURNS: i32 = 8;
+
 /// The parts of all coastlines that are within ranges of longitudes and latitudes. Longitudes may go on behind a turn.
 fn within(x: (f64, f64), y: (f64, f64)) -> Vec<Vec<Place>> {
     let mut parts = Vec::new();
     let turns = ((x.0 - 180.0) / 360.0).ceil() as i32..=((x.1 + 180.0) / 360.0).floor() as i32;
+    // Then they are no longitudes, whatever their units say.
+    if turns.end().saturating_sub(*turns.start()) > MOST_TURNS {
+        return parts;
+    }
     for shift in turns.map(|turn| f64::from(turn) * 360.0) {
         for line in COASTS.iter() {
             let mut part: Vec<Place> = Vec::new();

@@ -29,6 +29,8 @@ type Direction = [f64; 3];
 const WIDEST: f64 = 60.0;
 /// Steps of a turn that are looked at to find the part without cells.
 const STEPS: usize = 3600;
+/// Turns of longitudes that a map may show.
+const MOST_TURNS: i32 = 8;
 /// A part without cells narrower than this share of a turn does not end a map.
 const LEAST_GAP: f64 = 0.06;
 
@@ -295,6 +297,10 @@ impl Curved {
             let (west, east) = (first_lon.min(*last_lon), first_lon.max(*last_lon));
             let first_turn = ((west - cell.lon.1) / 360.0).ceil() as i32;
             let last_turn = ((east - cell.lon.0) / 360.0).floor() as i32;
+            // What spans more is no map of longitudes.
+            if last_turn.saturating_sub(first_turn) > MOST_TURNS {
+                continue;
+            }
             for turn in (first_turn..=last_turn).map(|turn| f64::from(turn) * 360.0) {
                 let columns = span(cell.lon.0 + turn, cell.lon.1 + turn, *first_lon, across, width);
                 for line in lines.clone() {

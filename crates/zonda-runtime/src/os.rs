@@ -42,6 +42,22 @@ pub(crate) fn voluntary_switches() -> Option<u64> {
     (done == 0).then(|| u64::try_from(usage.ru_nvcsw).unwrap_or(0))
 }
 
+/// Whether memory that is mapped and not used counts: under a limit on addresses (`ulimit -v`), and where the program has memory locked, what it maps
+/// later included, as far as can be told.
+pub(crate) fn counts_unused_memory() -> bool {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the call writes an `rlimit` to the address of one.
+    let done = unsafe { libc::getrlimit(libc::RLIMIT_AS, limit.as_mut_ptr()) };
+    // SAFETY: all zero is an `rlimit`, too.
+    let limit = unsafe { limit.assume_init() };
+    let is_locked = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+        locked.is_some_and(|words| words.split_whitespace().next() != Some("0"))
+    };
+    (done == 0 && limit.rlim_cur != libc::RLIM_INFINITY) || is_locked()
+}
+
 /// Bytes of a page of memory.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: the call reads a number of the system.

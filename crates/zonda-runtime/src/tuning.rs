@@ -52,8 +52,14 @@ pub(crate) const MOST_BLOCK_REGION_BYTES: usize = 64 << 20;
 /// A region has at most one part in this many of all before it, beyond that. No row: memory of more than a gigabyte.
 pub(crate) const BLOCK_REGION_PART: usize = 8;
 
-/// Blocks that came back stay in memory as long as they are at most one part in this many of those that are out. Rows: as above.
-pub(crate) const BLOCK_IDLE_PART: u64 = 8;
+/// Bytes of a block from which on it is cut from a region: pages that two blocks share stay in memory, and of smaller ones these are most. Rows: as above.
+pub(crate) const LEAST_BLOCK_BYTES: usize = 64 << 10;
+
+/// Bytes of a block from which on even the first one has memory of the system, which gets it back at once. Rows: `layers, chunks 256x128x256`.
+pub(crate) const LARGE_BLOCK_BYTES: usize = 1 << 20;
+
+/// Looks at the list of regions before a block comes from the allocator: about as long as another thread has it. No row: threads meet there seldom.
+pub(crate) const BLOCK_LOOKS: usize = 1000;
 
 /// Bytes from which on a region lies on huge pages. Rows: as above.
 pub(crate) const HUGE_REGION_BYTES: usize = 4 << 20;

@@ -15,7 +15,9 @@ const MOST_BLOCK: usize = 0x7e00_0000;
 const HEADER: usize = 8 + 4;
 
 thread_local! {
-    static TABLE: RefCell<CompressTable> = RefCell::new(CompressTable::small());
+    /// Of short and of long input, which a table for long ones would compress to other bytes: what a thread did before must not show.
+    static SHORT_TABLE: RefCell<CompressTable> = RefCell::new(CompressTable::small());
+    static LONG_TABLE: RefCell<CompressTable> = RefCell::new(CompressTable::large());
 }
 
 #[derive(Debug)]
@@ -187,9 +189,12 @@ pub(super) fn compress(
     let (from, most) = (out.len(), lz4_flex::block::get_maximum_output_size(raw.len()));
     reserve(filter, out, most)?;
     out.resize(from + most, 0);
-    let len = with_thread_value(&TABLE, CompressTable::small, |table| {
-        lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
-    })
+    let output = &mut out[from..];
+    let into = |table: &mut _| lz4_flex::block::compress_into_with_table(raw, output, table);
+    let len = match raw.len() < usize::from(u16::MAX) {
+        true => with_thread_value(&SHORT_TABLE, CompressTable::small, into),
+        false => with_thread_value(&LONG_TABLE, CompressTable::large, into),
+    }
     .map_err(|_| FilterError::Unsupported {
         filter,
         what: "a block that LZ4 refuses to compress",

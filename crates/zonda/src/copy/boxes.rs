@@ -71,11 +71,15 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
             if let Some(chunk) = from.filter(|_| is_plain) {
                 let inside: Vec<u64> = shape.iter().zip(chunk).map(|(a, b)| *a.min(b)).collect();
                 bytes_side_by_side = run(&inside, chunk, elem);
+                if to.is_none() {
+                    bytes_side_by_side = bytes_side_by_side.min(run(&shape, lens, elem));
+                }
                 reads = reads.min((SHORT_RUN_BYTES / bytes_side_by_side as f64).max(1.0));
             }
             let score = Score {
                 fits: bytes <= most,
                 reads: -(reads * 1000.0).round(),
+                is_run: bytes_side_by_side.min(SHORT_RUN_BYTES as u64),
                 enough: bytes.min(goal),
                 run: bytes_side_by_side.min(LONG_RUN_BYTES),
                 short: u64::MAX - bytes,
@@ -97,6 +101,8 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
 struct Score {
     fits: bool,
     reads: f64,
+    /// Runs so short that to find each takes longer than to copy it are worse than a small box.
+    is_run: u64,
     enough: u64,
     run: u64,
     short: u64,

@@ -138,12 +138,12 @@ fn mapped(maps: &str) -> Vec<(MappedFile<'_>, LibraryKind)> {
     found
 }
 
-/// Whether a library says so of itself: it holds the text that `nc_inq_libvers` gives.
+/// Whether a library says so of itself: it holds the text that `nc_inq_libvers` gives, or that of the one which is preloaded and loads another.
 fn is_zonda(file: &Path) -> std::io::Result<bool> {
-    const SAYS: &[u8] = b" of Zonda ";
+    const SAYS: [&[u8]; 2] = [b" of Zonda ", b"zonda: libzonda-preload.so: "];
     // A library of 100 MB with all debugging symbols is read in a few hundredths of a second.
     let bytes = fs::read(file)?;
-    Ok(bytes.windows(SAYS.len()).any(|window| window == SAYS))
+    Ok(SAYS.iter().any(|says| bytes.windows(says.len()).any(|window| window == *says)))
 }
 
 #[cfg(test)]

@@ -337,7 +337,13 @@ fn nearest(
         _ => target.abs().max(value.abs()) * 1e-5,
     };
     let is_near = distance(*value) <= reach + rounding && !is_beyond_zero;
-    if is_near || is_between(values, target) { Ok(index) } else { Err(outside()) }
+    // Longitudes may be said in another turn than they are written in.
+    let turns: &[f64] = match meaning.kind {
+        AxisKind::Longitude => &[0.0, 360.0, -360.0],
+        _ => &[0.0],
+    };
+    let is_inside = turns.iter().any(|turn| is_between(values, target + turn));
+    if is_near || is_inside { Ok(index) } else { Err(outside()) }
 }
 
 /// Whether a number is between the least and the greatest value.

@@ -133,14 +133,17 @@ impl Slice {
         }
     }
 
+    /// Of which dimensions only some elements are shown.
+    fn left_out(&self) -> Vec<String> {
+        let words =
+            |axis: &Coordinate| format!("{} of {} elements along {}", axis.len, axis.of, axis.dim);
+        self.coordinates().filter(|axis| axis.of > axis.len).map(words).collect()
+    }
+
     /// Positions along dimensions that are not shown, and what else there is to know.
     pub(super) fn subtitle(&self, at: &[String]) -> String {
         let mut parts = at.to_vec();
-        parts.extend(
-            self.coordinates()
-                .filter(|axis| axis.of > axis.len)
-                .map(|axis| format!("{} of {} elements along {}", axis.len, axis.of, axis.dim)),
-        );
+        parts.extend(self.left_out());
         if self.values.iter().all(|value| !value.is_finite()) {
             parts.push("no value is there, all are missing".to_owned());
         }
@@ -172,6 +175,10 @@ impl Slice {
         let shape: Vec<String> = named.map(|axis| format!("{}={}", axis.dim, axis.len)).collect();
         if !shape.is_empty() {
             line("shape", &shape.join(", "))?;
+        }
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            line("shown", &format!("{}; range and mean are of these", left_out.join(", ")))?;
         }
         for axis in self.coordinates().filter(|_| self.places.is_none()) {
             if let Some((first, last)) = &axis.ends {

@@ -2,24 +2,27 @@
 //!
 //! The kernel clears memory that is new to a process page by page, when each is touched first: for chunks that are kept this took
 //! a third of the processor time of reading them (`zonda-chunk/optimization-notes.md`). So blocks are cut from regions, each as
-//! large as all before it, which lie on huge pages where the system has them; and a block that came back is the next to go out.
+//! large as all before it, which lie on huge pages where the system has them. A block that comes back gives its pages to the system, and
+//! the last one of a region all of it: what blocks take is what is out, but for pages at their ends.
 //!
-//! Nobody waits here, and no lock is taken: a thread may be in the middle of it when another one forks.
+//! Small blocks, and where a limit on addresses or locked memory counts what is not used, the program's allocator is better. So [`Blocks::take`]
+//! may give nothing. Nobody waits here: a thread may be in the middle of it when another one forks.
 
 mod huge;
 #[allow(unsafe_code)]
 mod region;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 
-use crate::Settled;
-use crate::tuning::{BLOCK_REGION_PART, FIRST_BLOCKS_BYTES, MOST_BLOCK_REGION_BYTES};
+use crate::os;
+use crate::tuning::{
+    BLOCK_LOOKS, BLOCK_REGION_PART, FIRST_BLOCKS_BYTES, LARGE_BLOCK_BYTES, LEAST_BLOCK_BYTES,
+    MOST_BLOCK_REGION_BYTES,
+};
 pub use region::Block;
 use region::Region;
 
-/// Regions of one pool, at most.
-const MOST_REGIONS: usize = 96;
 /// Blocks begin at multiples of this: of a line of memory.
 const BLOCK_ALIGN: usize = 64;
 
@@ -29,30 +32,15 @@ pub struct Blocks {
     block_bytes: usize,
     /// Bytes that were asked for, as far as that is still of interest.
     asked: AtomicUsize,
-    pool: Settled<Pool>,
-}
-
-/// What there is once a region was needed.
-#[derive(Debug)]
-struct Pool {
-    regions: Box<[Settled<Arc<Region>>]>,
-    usage: Arc<Usage>,
-}
-
-/// Bytes of a pool's blocks that are out, and of those that came back and are still in memory.
-#[derive(Debug, Default)]
-struct Usage {
-    out: AtomicU64,
-    idle: AtomicU64,
-    /// The pool is no more: its memory goes with the last block.
-    is_over: AtomicBool,
+    /// Regions that have blocks out. The lock is only tried.
+    regions: Mutex<Vec<Weak<Region>>>,
 }
 
 impl Blocks {
     /// A pool of blocks of so many bytes; nothing is taken yet.
     #[must_use]
-    pub fn new(block_bytes: usize) -> Blocks {
-        Blocks { block_bytes, asked: AtomicUsize::new(0), pool: Settled::new() }
+    pub const fn new(block_bytes: usize) -> Blocks {
+        Blocks { block_bytes, asked: AtomicUsize::new(0), regions: Mutex::new(Vec::new()) }
     }
 
     /// Bytes of a block.
@@ -64,49 +52,76 @@ impl Blocks {
     /// A block, where its memory is better had here than from the program's allocator, and the system has it.
     #[must_use]
     pub fn take(&self) -> Option<Block> {
+        if self.block_bytes < LEAST_BLOCK_BYTES {
+            return None;
+        }
         let before = self.asked.load(Ordering::Relaxed);
         if before < FIRST_BLOCKS_BYTES {
             self.asked.store(before.saturating_add(self.block_bytes), Ordering::Relaxed);
-            if self.block_bytes < FIRST_BLOCKS_BYTES {
+            if self.block_bytes < LARGE_BLOCK_BYTES {
                 return None;
             }
         }
-        let Pool { regions, usage } = self.pool.get_or_make(|| Pool {
-            regions: (0..MOST_REGIONS).map(|_| Settled::new()).collect(),
-            usage: Arc::default(),
-        });
-        let mut total = 0;
-        for place in regions {
-            let region = match place.get() {
-                Some(region) => region,
-                None => {
-                    let made = Arc::new(self.region_after(total)?);
-                    // Where another thread was first, this one goes.
-                    place.get_or_make(|| made)
+        let block = {
+            let mut regions = self.regions()?;
+            match Self::taken(&regions) {
+                Ok(block) => block,
+                Err(total) => {
+                    regions.retain(|region| region.strong_count() > 0);
+                    regions.try_reserve(1).ok()?;
+                    let region = Arc::new(self.region_after(total)?);
+                    let block = Block::take(&region)?;
+                    regions.push(Arc::downgrade(&region));
+                    block
                 }
-            };
-            if let Some(block) = Block::take(region, usage) {
-                return Some(block);
+            }
+        };
+        block.fetch();
+        Some(block)
+    }
+
+    /// The list, unless others have it for longer than a look at it takes.
+    fn regions(&self) -> Option<MutexGuard<'_, Vec<Weak<Region>>>> {
+        for _ in 0..BLOCK_LOOKS {
+            match self.regions.try_lock() {
+                Ok(regions) => return Some(regions),
+                Err(TryLockError::Poisoned(regions)) => return Some(regions.into_inner()),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
+        None
+    }
+
+    /// A block of a region that is there, the newest first; else the bytes of all of these.
+    fn taken(regions: &[Weak<Region>]) -> Result<Block, usize> {
+        let mut total = 0;
+        for region in regions.iter().rev().filter_map(Weak::upgrade) {
+            if let Some(block) = Block::take(&region) {
+                return Ok(block);
             }
             total += region.bytes();
         }
-        None
+        Err(total)
     }
 
     /// A region that comes after those with so many bytes.
     fn region_after(&self, total: usize) -> Option<Region> {
         let stride = self.block_bytes.checked_next_multiple_of(BLOCK_ALIGN).filter(|&n| n > 0)?;
         let most = MOST_BLOCK_REGION_BYTES.max(total / BLOCK_REGION_PART);
-        let n_blocks = (total.clamp(FIRST_BLOCKS_BYTES, most) / stride).max(1);
-        Region::new(self.block_bytes, stride, n_blocks)
+        let wanted = match os::counts_unused_memory() {
+            // As if each block were taken from the system by itself.
+            true if self.block_bytes >= LARGE_BLOCK_BYTES => 0,
+            true => return None,
+            false => total.clamp(FIRST_BLOCKS_BYTES, most),
+        };
+        Region::new(self.block_bytes, stride, (wanted / stride).max(1))
     }
 }
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        if let Some(pool) = self.pool.get() {
-            pool.usage.is_over.store(true, Ordering::Relaxed);
-        }
+        let regions = self.regions.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        regions.iter().filter_map(Weak::upgrade).for_each(|region| region.end());
     }
 }
 
@@ -140,7 +155,7 @@ mod tests {
 
     #[test]
     fn blocks_are_apart_and_keep_what_is_put() {
-        for bytes in [1usize, 63, 64, 65, 5_000, 80_000, 1_000_000, 3_000_001, 10_000_000] {
+        for bytes in [65_536usize, 65_537, 80_000, 1_000_000, 3_000_001, 10_000_000] {
             let pool = Blocks::new(bytes);
             let mut all: Vec<Block> = Vec::new();
             let mut little = 0;
@@ -175,11 +190,32 @@ mod tests {
             drop(block);
             all.push(pool.take().expect("memory"));
         }
-        assert_eq!(places, all.iter().map(addresses).collect());
+        // A region has room for more than are out.
+        let after: HashSet<_> = all.iter().map(addresses).collect();
+        assert!(after.difference(&places).count() < 300);
+        let regions = pool.regions.lock().expect("no panic").len();
+        assert!(regions < 10, "{regions}");
     }
 
     #[test]
-    fn most_memory_goes_back_to_the_system() {
+    fn small_blocks_are_the_allocators() {
+        for bytes in [0, 1, 2048, LEAST_BLOCK_BYTES - 1] {
+            let pool = Blocks::new(bytes);
+            assert!((0..2000).all(|_| pool.take().is_none()));
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_list() {
+        let pool = Blocks::new(2_000_000);
+        let held = pool.regions.lock().expect("no panic");
+        assert!(pool.take().is_none());
+        drop(held);
+        assert!(pool.take().is_some());
+    }
+
+    #[test]
+    fn memory_goes_back_to_the_system() {
         let (bytes, n) = (1_300_000, 60);
         let pool = Blocks::new(bytes);
         let mut all: Vec<Block> =
@@ -198,9 +234,8 @@ mod tests {
         assert!(half * 8 < pages * 5, "{half} of {pages}");
         assert!(all.iter().all(|block| block.iter().all(|&byte| byte == 1)));
         drop(all);
-        // Some stay for whoever comes next, and so do pages that blocks have with their neighbours.
-        let (none, _) = resident(&places);
-        assert!(none * 6 < pages, "{none} of {pages}");
+        let regions: Vec<_> = pool.regions.lock().expect("no panic").clone();
+        assert!(regions.iter().all(|region| region.strong_count() == 0));
     }
 
     #[test]

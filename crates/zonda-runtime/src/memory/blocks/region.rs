@@ -2,12 +2,11 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 
-use super::{Usage, huge};
-use crate::tuning::BLOCK_IDLE_PART;
+use super::huge;
 
 /// Regions of the process, at most: the kernel has a limit for all mappings of a process, and the program needs some.
 const MOST_REGIONS_OF_PROCESS: usize = 4096;
@@ -15,7 +14,7 @@ const MOST_REGIONS_OF_PROCESS: usize = 4096;
 /// Regions of the process.
 static N_REGIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// Memory for some blocks, and which of them are out.
+/// Memory for some blocks, and which of them are out. It goes back to the system with the last of them.
 #[derive(Debug)]
 pub(super) struct Region {
     memory: MmapRaw,
@@ -25,13 +24,14 @@ pub(super) struct Region {
     /// Bytes from one block to the next.
     stride: usize,
     n_blocks: usize,
-    /// A bit for each block that is out.
+    /// A bit for each block that is out, and how many these are.
     out: Box<[AtomicU64]>,
-    /// A bit for each block that came back and stayed in memory. Such a one is not out.
-    idle: Box<[AtomicU64]>,
+    n_out: AtomicUsize,
     /// Huge pages of the region, and how many of them, from the first on, were touched.
     n_huge: AtomicUsize,
     n_touched: AtomicUsize,
+    /// No more blocks are taken, so that all of it goes soon, by one call.
+    is_over: AtomicBool,
     _counted: Counted,
 }
 
@@ -78,9 +78,10 @@ impl Region {
             stride,
             n_blocks,
             out: bits(),
-            idle: bits(),
+            n_out: AtomicUsize::new(0),
             n_huge: AtomicUsize::new(n_huge),
             n_touched: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
             _counted: counted,
         })
     }
@@ -90,29 +91,29 @@ impl Region {
         self.stride * self.n_blocks
     }
 
-    /// A block that is not out, and whether its memory stayed; of these one first.
-    fn take(&self) -> Option<(usize, bool)> {
-        let words = || self.out.iter().zip(&self.idle).zip((0..self.n_blocks).step_by(64));
-        let all = |first: usize| match self.n_blocks - first {
-            n @ 0..64 => (1u64 << n) - 1,
-            _ => u64::MAX,
-        };
-        let stayed =
-            words().map(|((out, idle), first)| (out, idle, first, idle.load(Ordering::Relaxed)));
-        let any = words().map(|((out, idle), first)| (out, idle, first, all(first)));
-        for (out, idle, first, wanted) in stayed.chain(any) {
+    /// No more blocks are taken of it.
+    pub(super) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// A block that is not out.
+    fn take(&self) -> Option<usize> {
+        if self.n_out.load(Ordering::Relaxed) >= self.n_blocks {
+            return None;
+        }
+        for (out, first) in self.out.iter().zip((0..self.n_blocks).step_by(64)) {
+            let there = match self.n_blocks - first {
+                n @ 0..64 => (1u64 << n) - 1,
+                _ => u64::MAX,
+            };
             let mut now = out.load(Ordering::Relaxed);
-            while let Some(bit) = lowest(wanted & !now) {
+            while let Some(bit) = lowest(there & !now) {
                 // What was done with the block before is done.
-                match out.compare_exchange_weak(
-                    now,
-                    now | bit,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
+                let next = now | bit;
+                match out.compare_exchange_weak(now, next, Ordering::Acquire, Ordering::Relaxed) {
                     Ok(_) => {
-                        let was_idle = idle.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
-                        return Some((first + bit.trailing_zeros() as usize, was_idle));
+                        self.n_out.fetch_add(1, Ordering::Relaxed);
+                        return Some(first + bit.trailing_zeros() as usize);
                     }
                     Err(found) => now = found,
                 }
@@ -157,12 +158,11 @@ impl Region {
         }
     }
 
-    /// Takes a block back; its memory goes to the system unless it `stays`.
-    fn put_back(&self, number: usize, stays: bool) {
+    /// Takes a block back, and gives its memory to the system, unless all of the region goes.
+    fn put_back(&self, number: usize) {
         let (word, bit) = (number / 64, 1u64 << (number % 64));
-        if stays {
-            self.idle[word].fetch_or(bit, Ordering::Relaxed);
-        } else {
+        let is_last = self.n_out.fetch_sub(1, Ordering::Relaxed) == 1;
+        if !is_last && !self.is_over.load(Ordering::Relaxed) {
             self.forget(number);
         }
         self.out[word].fetch_and(!bit, Ordering::Release);
@@ -198,21 +198,18 @@ pub struct Block {
     region: Arc<Region>,
     /// Nobody else has it while its bit is set.
     number: usize,
-    usage: Arc<Usage>,
 }
 
 impl Block {
     /// One of the region that is not out, if there is one.
-    pub(super) fn take(region: &Arc<Region>, usage: &Arc<Usage>) -> Option<Block> {
-        let (number, was_idle) = region.take()?;
-        let bytes = region.stride as u64;
-        usage.out.fetch_add(bytes, Ordering::Relaxed);
-        if was_idle {
-            usage.idle.fetch_sub(bytes, Ordering::Relaxed);
-        } else {
-            region.fetch(number);
-        }
-        Some(Block { region: Arc::clone(region), number, usage: Arc::clone(usage) })
+    pub(super) fn take(region: &Arc<Region>) -> Option<Block> {
+        let number = region.take()?;
+        Some(Block { region: Arc::clone(region), number })
+    }
+
+    /// Has the system give the memory of the block in as few steps as it can. Nothing depends on it.
+    pub(super) fn fetch(&self) {
+        self.region.fetch(self.number);
     }
 
     fn pointer(&self) -> *mut u8 {
@@ -240,16 +237,6 @@ impl DerefMut for Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        let Usage { out, idle, is_over } = &*self.usage;
-        let bytes = self.region.stride as u64;
-        let out = out.fetch_sub(bytes, Ordering::Relaxed).saturating_sub(bytes);
-        // All of the region goes soon, by one call.
-        let is_last = is_over.load(Ordering::Relaxed);
-        let few = || idle.load(Ordering::Relaxed).saturating_add(bytes) <= out / BLOCK_IDLE_PART;
-        let stays = is_last || few();
-        if stays {
-            idle.fetch_add(bytes, Ordering::Relaxed);
-        }
-        self.region.put_back(self.number, stays);
+        self.region.put_back(self.number);
     }
 }
