@@ -6,6 +6,7 @@ use zonda_runtime::memory::{Block, Blocks};
 
 use crate::ChunkError;
 use crate::stored::lengthen;
+use crate::tuning::LARGE_CHUNK_BYTES;
 
 /// The bytes of a chunk.
 #[derive(Debug)]
@@ -15,16 +16,20 @@ pub(crate) enum ChunkBytes {
 }
 
 impl ChunkBytes {
-    /// As many bytes as a block has, of any value; `spare` is used if it has that length.
+    /// As many bytes as a block has, of any value; `spare` is used if it has that length. Where chunks come and go (not `stays`), small ones
+    /// are the allocator's: it keeps what it gets back, and the next one finds it there.
     pub(crate) fn new(
         blocks: &Blocks,
         spare: Option<ChunkBytes>,
+        stays: bool,
     ) -> Result<ChunkBytes, ChunkError> {
         let len = blocks.block_bytes();
         if let Some(spare) = spare.filter(|spare| spare.len() == len) {
             return Ok(spare);
         }
-        if let Some(block) = blocks.take() {
+        if (stays || len >= LARGE_CHUNK_BYTES)
+            && let Some(block) = blocks.take()
+        {
             return Ok(ChunkBytes::Block(block));
         }
         let mut bytes = Vec::new();

@@ -90,6 +90,11 @@ impl Engine {
         self.broker().limit()
     }
 
+    /// Whether so little is taken that what is kept will stay.
+    pub(crate) fn has_room(&self) -> bool {
+        self.broker().in_use() < self.budget_bytes() / 2
+    }
+
     /// The pool, made if this process has none.
     fn pool(&self) -> Arc<Pool> {
         let mut made = self.pool.lock();

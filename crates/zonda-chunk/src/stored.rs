@@ -26,7 +26,7 @@ impl SharedArray {
         if self.is_raw(found) {
             let source = UnfilteredChunk { inner: self, found, chunk_bytes };
             source.check()?;
-            let mut bytes = ChunkBytes::new(&self.blocks, spare)?;
+            let mut bytes = ChunkBytes::new(&self.blocks, spare, self.engine.has_room())?;
             source.read(&mut [ReadRange::new(0, &mut bytes)])?;
             return Ok(bytes);
         }
@@ -47,7 +47,7 @@ impl SharedArray {
         let failed = |error| self.filter_error(found, error);
         let _span = decoding(stored.len(), chunk_bytes);
         self.filters.prove(stored, mask, &mut buffers.filter).map_err(failed)?;
-        let mut bytes = ChunkBytes::new(&self.blocks, spare)?;
+        let mut bytes = ChunkBytes::new(&self.blocks, spare, self.engine.has_room())?;
         self.filters.decode(stored, mask, &mut buffers.filter, &mut bytes).map_err(failed)?;
         Ok(bytes)
     }
