@@ -148,6 +148,8 @@ ranks! {
     Servers,
     /// Which puts ranks make together. Nothing is taken under it.
     AccessModes,
+    /// The memory that blocks of one length are cut from. It is only tried.
+    Blocks,
     /// What rank 0 of a team met in a common step. Nothing is taken under it.
     StepRecord,
     /// Lines that a layer writes.

@@ -319,6 +319,21 @@ mod tests {
         touched as f64 / n as f64
     }
 
+    /// A box of exactly the bytes that are wanted is worse than one with whole rows.
+    #[test]
+    fn runs_are_not_cut_to_fill_a_box() {
+        let (lens, column) = ([2_000_000, 3], [1_000_000, 1]);
+        let one_run = BoxedArray { lens: &lens, from: None, is_plain: false, to: None, elem: 8 };
+        let of_columns = BoxedArray { from: Some(&column), is_plain: true, ..one_run };
+        for array in [one_run, of_columns] {
+            for most in (1..=24).map(|n| n * 524_288) {
+                let Boxes { shape, .. } = choose(&array, most.min(8 << 20), most);
+                let bytes = run(&shape, &lens, 8);
+                assert!(bytes >= SHORT_RUN_BYTES as u64, "{shape:?} of {most} bytes");
+            }
+        }
+    }
+
     #[test]
     fn each_chunk_is_decoded_once_where_memory_allows() {
         let lens = [365, 180, 360];

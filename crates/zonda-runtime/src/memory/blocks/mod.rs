@@ -13,8 +13,9 @@ mod huge;
 mod region;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::sync::{Arc, Weak};
 
+use crate::lock::{Mutex, MutexGuard, Rank};
 use crate::os;
 use crate::tuning::{
     BLOCK_LOOKS, BLOCK_REGION_PART, FIRST_BLOCKS_BYTES, LARGE_BLOCK_BYTES, LEAST_BLOCK_BYTES,
@@ -40,7 +41,11 @@ impl Blocks {
     /// A pool of blocks of so many bytes; nothing is taken yet.
     #[must_use]
     pub const fn new(block_bytes: usize) -> Blocks {
-        Blocks { block_bytes, asked: AtomicUsize::new(0), regions: Mutex::new(Vec::new()) }
+        Blocks {
+            block_bytes,
+            asked: AtomicUsize::new(0),
+            regions: Mutex::ranked(Rank::Blocks, Vec::new()),
+        }
     }
 
     /// Bytes of a block.
@@ -83,11 +88,10 @@ impl Blocks {
     /// The list, unless others have it for longer than a look at it takes.
     fn regions(&self) -> Option<MutexGuard<'_, Vec<Weak<Region>>>> {
         for _ in 0..BLOCK_LOOKS {
-            match self.regions.try_lock() {
-                Ok(regions) => return Some(regions),
-                Err(TryLockError::Poisoned(regions)) => return Some(regions.into_inner()),
-                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            if let Some(regions) = self.regions.try_lock() {
+                return Some(regions);
             }
+            std::hint::spin_loop();
         }
         None
     }
@@ -120,7 +124,7 @@ impl Blocks {
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        let regions = self.regions.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let regions = self.regions.get_mut();
         regions.iter().filter_map(Weak::upgrade).for_each(|region| region.end());
     }
 }
@@ -128,7 +132,6 @@ impl Drop for Blocks {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::Mutex;
 
     use super::*;
 
@@ -193,7 +196,7 @@ mod tests {
         // A region has room for more than are out.
         let after: HashSet<_> = all.iter().map(addresses).collect();
         assert!(after.difference(&places).count() < 300);
-        let regions = pool.regions.lock().expect("no panic").len();
+        let regions = pool.regions.lock().len();
         assert!(regions < 10, "{regions}");
     }
 
@@ -208,7 +211,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_the_list() {
         let pool = Blocks::new(2_000_000);
-        let held = pool.regions.lock().expect("no panic");
+        let held = pool.regions.lock();
         assert!(pool.take().is_none());
         drop(held);
         assert!(pool.take().is_some());
@@ -234,7 +237,7 @@ mod tests {
         assert!(half * 8 < pages * 5, "{half} of {pages}");
         assert!(all.iter().all(|block| block.iter().all(|&byte| byte == 1)));
         drop(all);
-        let regions: Vec<_> = pool.regions.lock().expect("no panic").clone();
+        let regions: Vec<_> = pool.regions.lock().clone();
         assert!(regions.iter().all(|region| region.strong_count() == 0));
     }
 
@@ -257,7 +260,7 @@ mod tests {
     #[test]
     fn threads_never_have_one_block() {
         let pool = Blocks::new(70_000);
-        let out = Mutex::new(HashSet::new());
+        let out = Mutex::ranked(Rank::Failed, HashSet::new());
         std::thread::scope(|scope| {
             for seed in 1..5u64 {
                 let (pool, out) = (&pool, &out);
@@ -267,17 +270,15 @@ mod tests {
                         draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
                         if draw >> 63 == 0 && mine.len() < 60 {
                             let Some(mut block) = pool.take() else { continue };
-                            assert!(out.lock().expect("no panic").insert(addresses(&block)));
+                            assert!(out.lock().insert(addresses(&block)));
                             block[..8].copy_from_slice(&draw.to_ne_bytes());
                             mine.push((block, draw));
                         } else if let Some((block, draw)) = mine.pop() {
                             assert_eq!(block[..8], draw.to_ne_bytes());
-                            assert!(out.lock().expect("no panic").remove(&addresses(&block)));
+                            assert!(out.lock().remove(&addresses(&block)));
                         }
                     }
-                    out.lock()
-                        .expect("no panic")
-                        .retain(|at| !mine.iter().any(|(b, _)| addresses(b) == *at));
+                    out.lock().retain(|at| !mine.iter().any(|(b, _)| addresses(b) == *at));
                 });
             }
         });
