@@ -202,27 +202,3 @@ pub(super) fn compress(
     out.truncate(from + len);
     Ok(len)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a thread compressed before does not show: files are the same for any number of threads.
-    #[test]
-    fn bytes_depend_on_the_chunk_alone() {
-        let raw = |len: usize| -> Vec<u8> {
-            (0..len).map(|i| (i.wrapping_mul(i) / 977 % 251 / 3) as u8).collect()
-        };
-        let compressed = |raw: &[u8]| {
-            let mut out = Vec::new();
-            compress(NAME, raw, &mut out).unwrap();
-            out
-        };
-        let (short, long) = (raw(40_000), raw(200_000));
-        let alone = [&short, &long]
-            .map(|raw| std::thread::scope(|scope| scope.spawn(|| compressed(raw)).join().unwrap()));
-        for (raw, alone) in [(&long, &alone[1]), (&short, &alone[0]), (&long, &alone[1])] {
-            assert!(compressed(raw) == *alone, "{} bytes", raw.len());
-        }
-    }
-}
