@@ -6,7 +6,6 @@ use zonda_runtime::memory::{Block, Blocks};
 
 use crate::ChunkError;
 use crate::stored::lengthen;
-use crate::tuning::LARGE_CHUNK_BYTES;
 
 /// The bytes of a chunk.
 #[derive(Debug)]
@@ -16,8 +15,7 @@ pub(crate) enum ChunkBytes {
 }
 
 impl ChunkBytes {
-    /// As many bytes as a block has, of any value; `spare` is used if it has that length. Where chunks come and go (not `stays`), small ones
-    /// are the allocator's: it keeps what it gets back, and the next one finds it there.
+    /// As many bytes as a block has, of any value; `spare` is used if it has that length. `stays`: it will not be evicted soon.
     pub(crate) fn new(
         blocks: &Blocks,
         spare: Option<ChunkBytes>,
@@ -27,9 +25,7 @@ impl ChunkBytes {
         if let Some(spare) = spare.filter(|spare| spare.len() == len) {
             return Ok(spare);
         }
-        if (stays || len >= LARGE_CHUNK_BYTES)
-            && let Some(block) = blocks.take()
-        {
+        if let Some(block) = blocks.take(stays) {
             return Ok(ChunkBytes::Block(block));
         }
         let mut bytes = Vec::new();

@@ -113,6 +113,10 @@ pub(crate) const BOX_SHAPES_TRIED: usize = 100_000;
 /// Bytes of a run beyond which a longer one is not read faster. *copies*: "series become maps, deflate 1".
 pub(crate) const LONG_RUN_BYTES: u64 = 1 << 20;
 
+/// The same of chunks without filters, whose parts are read where they are: a box with longer ones is memory that is new to the process.
+/// *copies*: "maps become series, unfiltered".
+pub(crate) const LONG_PLAIN_RUN_BYTES: u64 = 256 << 10;
+
 /// Bytes of a run that are copied in the time that it takes to find the run. *copies*: as [`LONG_RUN_BYTES`].
 pub(crate) const SHORT_RUN_BYTES: f64 = 8192.0;
 

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::tuning::{BOX_SHAPES_TRIED, LONG_RUN_BYTES, SHORT_RUN_BYTES};
+use crate::tuning::{BOX_SHAPES_TRIED, LONG_PLAIN_RUN_BYTES, LONG_RUN_BYTES, SHORT_RUN_BYTES};
 use zonda_slab::{advance, advance_by};
 
 /// An array that is copied from one file to another, or read from one.
@@ -81,7 +81,11 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
                 reads: -(reads * 1000.0).round(),
                 is_run: bytes_side_by_side.min(SHORT_RUN_BYTES as u64),
                 enough: bytes.min(goal),
-                run: bytes_side_by_side.min(LONG_RUN_BYTES),
+                run: bytes_side_by_side.min(if is_plain {
+                    LONG_PLAIN_RUN_BYTES
+                } else {
+                    LONG_RUN_BYTES
+                }),
                 short: u64::MAX - bytes,
             };
             if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {

@@ -54,10 +54,12 @@ impl Blocks {
         self.block_bytes
     }
 
-    /// A block, where its memory is better had here than from the program's allocator, and the system has it.
+    /// A block, where its memory is better had here than from the program's allocator, and the system has it. What comes and goes (not
+    /// `stays`) is the allocator's unless it is large: that keeps what it gets back, and the next one finds it there.
     #[must_use]
-    pub fn take(&self) -> Option<Block> {
-        if self.block_bytes < LEAST_BLOCK_BYTES {
+    pub fn take(&self, stays: bool) -> Option<Block> {
+        let least = if stays { LEAST_BLOCK_BYTES } else { LARGE_BLOCK_BYTES };
+        if self.block_bytes < least {
             return None;
         }
         let before = self.asked.load(Ordering::Relaxed);
@@ -163,7 +165,7 @@ mod tests {
             let mut all: Vec<Block> = Vec::new();
             let mut little = 0;
             while all.len() < 200 && all.len() * bytes < 60_000_000 {
-                match pool.take() {
+                match pool.take(true) {
                     Some(block) => all.push(block),
                     None => little += bytes,
                 }
@@ -186,12 +188,12 @@ mod tests {
     fn what_came_back_goes_out_again() {
         let pool = Blocks::new(100_000);
         let mut all: Vec<Block> =
-            std::iter::repeat_with(|| pool.take()).flatten().take(300).collect();
+            std::iter::repeat_with(|| pool.take(true)).flatten().take(300).collect();
         let places: HashSet<_> = all.iter().map(addresses).collect();
         for _ in 0..1000 {
             let block = all.swap_remove(7);
             drop(block);
-            all.push(pool.take().expect("memory"));
+            all.push(pool.take(true).expect("memory"));
         }
         // A region has room for more than are out.
         let after: HashSet<_> = all.iter().map(addresses).collect();
@@ -204,17 +206,24 @@ mod tests {
     fn small_blocks_are_the_allocators() {
         for bytes in [0, 1, 2048, LEAST_BLOCK_BYTES - 1] {
             let pool = Blocks::new(bytes);
-            assert!((0..2000).all(|_| pool.take().is_none()));
+            assert!((0..2000).all(|_| pool.take(true).is_none()));
         }
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_the_allocators_unless_it_is_large() {
+        let (small, large) = (Blocks::new(LARGE_BLOCK_BYTES - 1), Blocks::new(LARGE_BLOCK_BYTES));
+        assert!((0..10).all(|_| small.take(false).is_none()));
+        assert!((0..10).all(|_| large.take(false).is_some()));
     }
 
     #[test]
     fn nobody_waits_for_the_list() {
         let pool = Blocks::new(2_000_000);
         let held = pool.regions.lock();
-        assert!(pool.take().is_none());
+        assert!(pool.take(true).is_none());
         drop(held);
-        assert!(pool.take().is_some());
+        assert!(pool.take(true).is_some());
     }
 
     #[test]
@@ -222,7 +231,7 @@ mod tests {
         let (bytes, n) = (1_300_000, 60);
         let pool = Blocks::new(bytes);
         let mut all: Vec<Block> =
-            std::iter::repeat_with(|| pool.take()).flatten().take(n).collect();
+            std::iter::repeat_with(|| pool.take(true)).flatten().take(n).collect();
         all.iter_mut().for_each(|block| block.fill(1));
         let places: Vec<_> = all.iter().map(addresses).collect();
         let (full, pages) = resident(&places);
@@ -244,7 +253,7 @@ mod tests {
     #[test]
     fn blocks_outlive_their_pool() {
         let pool = Blocks::new(2_000_000);
-        let mut block = pool.take().expect("memory");
+        let mut block = pool.take(true).expect("memory");
         drop(pool);
         block.fill(3);
         assert!(block.iter().all(|&byte| byte == 3));
@@ -252,9 +261,9 @@ mod tests {
 
     #[test]
     fn no_region_has_room_for_some() {
-        assert!(Blocks::new(isize::MAX as usize).take().is_none());
-        assert!(Blocks::new(usize::MAX).take().is_none());
-        assert!(Blocks::new(1 << 55).take().is_none());
+        assert!(Blocks::new(isize::MAX as usize).take(true).is_none());
+        assert!(Blocks::new(usize::MAX).take(true).is_none());
+        assert!(Blocks::new(1 << 55).take(true).is_none());
     }
 
     #[test]
@@ -269,7 +278,7 @@ mod tests {
                     for _ in 0..3000 {
                         draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed);
                         if draw >> 63 == 0 && mine.len() < 60 {
-                            let Some(mut block) = pool.take() else { continue };
+                            let Some(mut block) = pool.take(true) else { continue };
                             assert!(out.lock().insert(addresses(&block)));
                             block[..8].copy_from_slice(&draw.to_ne_bytes());
                             mine.push((block, draw));
