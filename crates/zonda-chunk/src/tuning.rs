@@ -142,9 +142,9 @@ pub(crate) const PUT_BATCH_CHUNKS: usize = 4096;
 /// Bytes of incomplete chunks that are put before it is checked whether they are too many. Decides where chunks lie.
 /// Writes: "slices, uncompressed, float, chunks of 4 MiB".
 pub(crate) const PUT_ROUND_BYTES: u64 = 64 << 20;
-/// Bytes of a put from which on converting is worth other threads. Writes: "bands, uncompressed, float, chunks of 1
+/// Bytes of a put from which on copying or converting them into chunks is worth other threads. Writes: "records, uncompressed, float, chunks of 1
 /// MiB".
-pub(crate) const PUT_POOL_BYTES: usize = 4 << 20;
+pub(crate) const PUT_POOL_BYTES: usize = 1 << 20;
 /// Decoded bytes from which on loading chunks to change them is worth other threads. Writes: "random, deflate 1 shuffle,
 /// float, chunks of 64 KiB".
 pub(crate) const PUT_POOL_LOADED_BYTES: usize = 256 << 10;
