@@ -6,6 +6,7 @@
     limits.py --quick          one round, a tenth of the data where the size is no part of the work; prints only
     limits.py --only REGEX     rows with such a name; prints only
     limits.py --rounds N       rounds that count (5)
+    limits.py --mine           of reads no netCDF-C, which takes minutes for some; prints only
     limits.py --list           the names of the rows
 
     NETCDF_LIBS=before=DIR limits.py    with an earlier build beside: its library, of copies DIR/../bin/zonda; ZONDA_PYTHON_BEFORE is a Python with
@@ -111,6 +112,8 @@ class Bench:
     def __init__(self, options, bin_dir: Path, libs: dict, memory: Path, disk: Path):
         self.options, self.bin_dir, self.libs, self.memory, self.disk = options, bin_dir, libs, memory, disk
         self.readers = reads.Libraries(libs, bin_dir, writes.MOST_SECONDS)
+        if options.mine:
+            self.readers.all = {name: peer for name, peer in self.readers.all.items() if name != REFERENCE}
         self.made: list[str] = []
         self.found: dict[int, dict] = {}  # what a case has found that is more than one row
         self.engines = None
@@ -210,6 +213,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--quick", action="store_true")
     p.add_argument("--only", default="", metavar="REGEX")
     p.add_argument("--rounds", type=int, default=0)
+    p.add_argument("--mine", action="store_true")
     p.add_argument("--list", action="store_true")
     options = p.parse_args()
     options.rounds = options.rounds or (1 if options.quick else 5)
@@ -249,7 +253,7 @@ def main() -> int:
             print(f"{row.name}: {show | found[-1]['errors']} ms {floors_table.verdict(row, found[-1]['values'])}", file=sys.stderr, flush=True)
     shown = floors_table.table(chosen, found, libs)
     print(f"{heading}\n\n{shown}")
-    if not options.quick and not options.only:
+    if not (options.quick or options.only or options.mine):
         record = harness.keep(host, started, "-limits", {"gcc": gcc, "rounds": options.rounds, "libraries": harness.identity(libs)}, found)
         picture = floors_table.PLOT.with_name("performance-limits.svg")
         written = floors_table.write(heading, f"{shown}\n\n![times the limit]({picture.name})", chosen, found, "bench/limits.py", picture)
