@@ -51,6 +51,8 @@ class Dataset(Group):
     __slots__ = ("_again", "_cache", "_token", "progress")
 
     def __init__(self, file: File, progress: bool = False, again: tuple[Any, ...] | None = None) -> None:
+        if not hasattr(file, "is_open"):
+            raise TypeError(f"zonda.open(path) and zonda.create(path) make a Dataset; {type(file).__name__!r} is none of its parts")
         self._file, self._id, self._dataset = file, 0, self
         self.progress = progress
         # How to open it once more: for pickles.

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use zonda::{NcError, WriteBehind};
+use zonda::{Error, NcError, WriteBehind};
 use zonda_runtime::memory;
 
 use crate::boundary::{boundary, last_error_text};
@@ -78,7 +78,9 @@ pub unsafe extern "C" fn nc_zonda_set_async(ncid: c_int, how: *const c_char) -> 
         }
         // SAFETY: not null, and the contract above.
         let how = unsafe { CStr::from_ptr(how) }.to_str().map_err(|_| NcError::Inval)?;
-        let how: WriteBehind = how.parse().map_err(|_| NcError::Inval)?;
+        let how: WriteBehind = how.parse().map_err(|error| {
+            Error::with_text(NcError::Inval, format!("write-behind \"{how}\": {error}"))
+        })?;
         Ok(file.dataset.set_write_behind(how)?)
     })
 }

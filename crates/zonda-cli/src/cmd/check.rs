@@ -170,7 +170,7 @@ fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) ->
     };
     writeln!(
         out,
-        "{path}: {verdict}; {file}{} variables{chunks}, {} bytes of data read",
+        "{path}: {verdict}; {file}{} variables{chunks}, {} bytes of data",
         checked.n_vars,
         grouped(checked.data_bytes)
     )?;

@@ -186,10 +186,14 @@ fn repair(
             format!("its {} records are as many as its header says", grouped(after))
         }
         Some((before, after)) => {
-            format!("{} records, where its header said {}", grouped(after), grouped(before))
+            let (before, after) = (grouped(before), grouped(after));
+            format!("its header says {after} records now; it said {before}")
         }
     };
-    Ok((format!("{what}; {counted}"), true))
+    Ok(match done {
+        Recovery::Nothing => (counted, true),
+        _ => (format!("{what}; {counted}"), true),
+    })
 }
 
 /// What to do for records behind those that the header of a classic file counts: a writer that died had not counted them. One that lives
@@ -253,6 +257,10 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
     if copied.n_lost == 0 {
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
         return crate::done();
+    }
+    if vars > 0 && copied.vars.iter().all(|var| var.n_elems > 0 && var.n_lost >= var.n_elems) {
+        writeln!(out, "{from}: nothing saved of {vars} variables; {to} has what they are")?;
+        return Ok(ExitCode::FAILURE);
     }
     let things = match copied.n_lost {
         1 => "1 thing".to_owned(),

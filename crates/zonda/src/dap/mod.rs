@@ -156,7 +156,8 @@ fn may_be_file(error: &Error, has_query: bool) -> bool {
     }
 }
 
-/// The error for a URL behind which there is neither. What the server said to the first question counts, as in the reference, which asks no other.
+/// The error for a URL behind which there is neither. What the server said to the first question counts, as in the reference, which asks no other;
+/// but where only the dataset is not there, and the file is, what is wrong with that.
 fn neither(of_dap: Error, of_bytes: Error) -> Error {
     let is_file = match of_bytes.remote_failure() {
         None => of_bytes.code() != NcError::NotNc,
@@ -168,11 +169,15 @@ fn neither(of_dap: Error, of_bytes: Error) -> Error {
         return of_bytes;
     }
     let text = format!(
-        "no dataset of OPeNDAP: {}; and no netCDF file: {}",
-        of_dap.cause(),
-        of_bytes.cause()
+        "no netCDF file: {}; and no dataset of OPeNDAP: {}",
+        of_bytes.cause(),
+        of_dap.cause()
     );
-    of_dap.with_other_text(text)
+    let is_there = of_bytes.remote_failure() != Some(RemoteFailure::NotFound);
+    match of_dap.code() == NcError::NotFound && is_there {
+        true => of_bytes.with_other_text(text),
+        false => of_dap.with_other_text(text),
+    }
 }
 
 #[cfg(test)]

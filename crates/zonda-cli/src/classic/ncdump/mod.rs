@@ -51,8 +51,8 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
         let label = input::label(&options.file);
         let message = format!("{}: {}", label.display(), text_of(error.code()));
         // Error codes say neither how many bytes were missing, nor what a server answered, nor what is wrong with a constraint or a document.
-        let is_of_dap = zonda::names_dap(&input::place(&options.file)) || is_dap_code(error.code());
-        let is_of_server = error.remote_failure().is_some() || is_of_dap;
+        let place = input::place(&options.file);
+        let is_of_server = zonda::is_url(&place) || zonda::names_dap(&place) || is_dap_code(error.code());
         let is_more = error.code() == zonda::NcError::NoMem || is_of_server;
         match is_more {
             true => NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line())),

@@ -14,7 +14,7 @@ use zonda::copy::{
 };
 use zonda::{Dataset, Format, OpenOptions};
 
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::ranks::{Follower, Part};
 use crate::tuning::CHUNK_CACHE_SHARE;
 use crate::{input, progress, ranks};
@@ -189,6 +189,10 @@ impl Args {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    if args.target.as_os_str() == "-" {
+        let what = "the copy cannot go to standard output; give a path, or ./- for a file of that name";
+        return Err(CommandFailure::Usage(format!("{what}; see --help")));
+    }
     let mut options = args.options();
     let (target, asked) = match zonda::of_url(&args.target) {
         Some((target, format)) => (target, Some(format)),

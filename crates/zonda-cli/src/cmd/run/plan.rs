@@ -5,8 +5,9 @@
 //! now. R's start script puts folders of its own in front of the path. A program may take symbols of HDF5 without naming libhdf5, because its own libnetcdf brings
 //! that in; Debian's netCDF4 package does so with one function, which Zonda's library brings, too
 //! (`libzonda-hdf5-version.so`). Otherwise, and if a Python package brings a libnetcdf, by preloading;
-//! the program's own libnetcdf is then loaded as well, but nobody calls it. Never both ways at once:
-//! two copies of Zonda in one process would not know each other's open files.
+//! the program's own libnetcdf is then loaded as well, but nobody calls it. What names no libnetcdf, as `env`, `timeout`, `mpiexec`, scripts, gets
+//! both: the programs that it starts may need either. There is one copy of Zonda in each of them all the same, since
+//! the library that is preloaded has nothing in it but jumps into the other.
 
 use std::ffi::OsString;
 use std::fs;
@@ -56,7 +57,7 @@ pub(super) enum Means {
     Path,
     /// `LD_PRELOAD`.
     Preload,
-    /// Preloading for a program that finds no libnetcdf at all without the library path.
+    /// Both: for a program that finds no libnetcdf at all without the library path, and for those that one starts which names none.
     Both,
 }
 
@@ -193,7 +194,7 @@ impl RunPlan {
                 effect: Effect::Certain { object, file },
             },
             (_, None, None) => RunPlan {
-                means: Means::Path,
+                means: if mode == LibraryMode::Auto { Means::Both } else { Means::Path },
                 why: format!("{} names no libnetcdf", program.executable().display()),
                 effect: Effect::Unknown(
                     "it names none itself; programs that it starts were not watched".to_owned(),

@@ -368,7 +368,8 @@ impl<'a> TuneOutcome<'a> {
         )?;
         self.write_table(out)?;
         writeln!(out)?;
-        if self.environment.is_some() && overlap(&self.best.seconds, &self.default.seconds) {
+        let is_doubtful = overlap(&self.best.seconds, &self.default.seconds);
+        if self.environment.is_some() && is_doubtful {
             writeln!(out, "{DOUBT}")?;
         }
         let (gain, rank, n_ranked) = (self.gain, self.default_rank, self.n_ranked);
@@ -376,8 +377,9 @@ impl<'a> TuneOutcome<'a> {
             Some(line) => writeln!(
                 out,
                 "best is {}, {gain:.2} times as fast as the default, which is number {rank} of {n_ranked}; \
-                 to use it:\n\n    export {line}",
+                 {}:\n\n    export {line}",
                 self.best.spec,
+                if is_doubtful { "to try it where more runs say the same" } else { "to use it" },
             )?,
             None => writeln!(
                 out,

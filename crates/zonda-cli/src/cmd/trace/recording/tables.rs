@@ -179,6 +179,18 @@ fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()>
     // What servers write is behind already.
     if put_bytes > 0 && process.served.told.is_empty() {
         let hidable = process.hidable_ns(speed);
+        if process.queue.accepted.count > 0 {
+            writeln!(
+                out,
+                "    puts took {} s for {} bytes, of which a copy takes {} s; write-behind had {} of them: the rest is its queue, \
+                 and waiting for room in it",
+                seconds(put_ns),
+                grouped(put_bytes),
+                seconds((put_bytes as f64 / speed * 1e9) as u64),
+                grouped(process.queue.accepted.count)
+            )?;
+            return Ok(());
+        }
         writeln!(
             out,
             "    puts took {} s for {} bytes, of which a copy takes {} s: write-behind could hide up to \
