@@ -10,7 +10,7 @@ PROFILE ?= fast
 
 build: ## Rust crates, then the libraries and tools in dist/; PROFILE=release for those that are released
 	scripts/setup.sh --build
-	$(CARGO) build --profile $(PROFILE) --workspace --exclude zonda-python
+	$(CARGO) build --profile $(PROFILE) -p zonda-capi -p zonda-cli -p zonda-tls-engine
 	ZONDA_BUILT=$${CARGO_TARGET_DIR:-target}/$(PROFILE) scripts/link.sh dist
 
 demo: ## one program on two libraries: the 1995 case study, with a table

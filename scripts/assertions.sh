@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 export CARGO_TARGET_DIR=$PWD/target/assertions
 export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
-cargo build --release --quiet -p zonda-capi -p zonda-cli
+cargo build --release --quiet -p zonda-capi -p zonda-cli -p zonda-tls-engine
 scripts/link.sh out/assertions
 export ZONDA_LIBDIR=$PWD/out/assertions/lib ZONDA_INCDIR=$PWD/out/assertions/include
 # Tests that build programs in Rust use the ordinary ones.

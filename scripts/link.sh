@@ -6,6 +6,7 @@
 #
 # Wants `cargo build --release` done before; CARGO_TARGET_DIR says where to look, as for cargo. ZONDA_BUILT names the folder itself, for
 # another profile or target: target/fast, target/aarch64-unknown-linux-gnu/release. ZONDA_LINK=static makes no shared library.
+# ZONDA_TLS=no makes no libzonda-tls.so.1.
 #
 # The libraries are linked here and not by cargo (crate type cdylib), because a cdylib exports
 # neither the C functions of shim.c nor anything under a version script of ours.
@@ -15,9 +16,15 @@ cd "$(dirname "$0")/.."
 prefix=${1:-dist}
 built=${ZONDA_BUILT:-${CARGO_TARGET_DIR:-target}/release}
 archive=$built/libzonda_capi.a
+tls=$built/libzonda_tls_engine.a
 cc=${CC:-gcc}
+shared=1
+[ "${ZONDA_LINK-}" != static ] || shared=
+# ZONDA_TLS=no: for what is built without the feature `remote`, or with TLS inside (the feature `tls-inside`).
+beside=$shared
+[ "${ZONDA_TLS-}" != no ] || beside=
 
-for file in "$archive" "$built/zonda"; do
+for file in "$archive" "$built/zonda" ${beside:+"$tls"}; do
     if [ ! -e "$file" ]; then
         echo "link.sh: $file is missing; run make build" >&2
         exit 1
@@ -34,29 +41,35 @@ trap 'rm -rf "$scratch"' EXIT
 # at all. So the reference gets a name that nobody has. The format is given because the tools would
 # else take the bitcode of Rust's std for the objects.
 format=$("$cc" -nostdlib -Wl,--print-output-format)
-"$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" \
-    --redefine-sym __cxa_thread_atexit_impl=zonda_no_thread_atexit "$archive" "$scratch/rust.a"
+# without_atexit ARCHIVE NEW
+without_atexit() {
+    "$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" \
+        --redefine-sym __cxa_thread_atexit_impl=zonda_no_thread_atexit "$1" "$2"
+}
+without_atexit "$archive" "$scratch/rust.a"
 archive=$scratch/rust.a
 
 "$cc" -std=gnu11 -O2 -g -fPIC -Wall -Wextra -Iinclude \
     -c crates/zonda-capi/csrc/shim.c -o "$scratch/shim.o"
 
-# link OUTPUT SONAME MAP [FLAG ...]
+# link OUTPUT SONAME MAP [FLAG ...] -- FILE ...
 #   nodelete    threads and thread-local destructors of the library outlive a dlclose
 #   relro, now  as the distribution's library
 #   defs        an undefined symbol is an error here, not in somebody's program
 #   gc-sections whole-archive takes in all of Rust's std; what nothing reaches goes out again
 link() {
-    local output=$1 soname=$2 map=$3
+    local output=$1 soname=$2 map=$3 flags=()
     shift 3
-    "$cc" -shared -o "$output" -Wl,-soname,"$soname" -Wl,--version-script="$map" "$@" \
+    while [ "$1" != -- ]; do
+        flags+=("$1")
+        shift
+    done
+    shift
+    "$cc" -shared -o "$output" -Wl,-soname,"$soname" -Wl,--version-script="$map" "${flags[@]}" \
         -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--gc-sections -Wl,--as-needed \
-        "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
+        -Wl,--whole-archive "$@" -Wl,--no-whole-archive \
         -lgcc_s -lpthread -ldl -lm -lc
 }
-
-shared=1
-[ "${ZONDA_LINK-}" != static ] || shared=
 
 if [ "$shared" ]; then
     # What filter plugins take from HDF5, for processes that have none. libm, because plugins count on it.
@@ -70,7 +83,12 @@ if [ "$shared" ]; then
 
     # auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
     link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
-        -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
+        -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN' -- "$scratch/shim.o" "$archive"
+    # What https:// URLs need, loaded for the first of them (crates/zonda-tls). Its number is that of the table.
+    if [ "$beside" ]; then
+        without_atexit "$tls" "$scratch/tls.a"
+        link "$scratch/libzonda-tls.so.1" libzonda-tls.so.1 abi/zonda-tls.map -- "$scratch/tls.a"
+    fi
     # What Debian's parallel builds are called, for programs that are linked with one of these: nothing but the
     # names and versions that the loader asks for (see abi/generate.py), and the library itself beside it.
     for flavour in mpi pnetcdf; do
@@ -108,7 +126,7 @@ put() {
 put "$scratch"/libnetcdf.a lib
 if [ "$shared" ]; then
     put "$scratch"/libnetcdf.so.19 "$scratch"/libnetcdf_mpi.so.19 "$scratch"/libnetcdf_pnetcdf.so.19 "$scratch"/libzonda-preload.so \
-        "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so lib
+        "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so ${beside:+"$scratch/libzonda-tls.so.1"} lib
     # One file under all names, so that a process that loads two of them has one engine.
     ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
     ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "zonda"
 # What of an installation prefix a wheel carries. A wheel has no symbolic links: the tools' names are console scripts,
 # and libnetcdf.so.19 is the one name of the library.
-SHARED = ("libnetcdf.so.19", "libzonda-preload.so", "libzonda-hdf5-version.so", "libzonda-h5shim.so")
+SHARED = ("libnetcdf.so.19", "libzonda-preload.so", "libzonda-hdf5-version.so", "libzonda-h5shim.so", "libzonda-tls.so.1")
 
 
 def build_wheel(folder: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
@@ -208,7 +208,7 @@ def _built(profile: str) -> Path:
         subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=sys.stderr)
 
     _say(f"compiling the library and the tools (profile {profile}); some minutes, `pip install -v .` shows each crate")
-    run("cargo", "build", "--profile", profile, "--locked", "-p", "zonda-capi", "-p", "zonda-cli")
+    run("cargo", "build", "--profile", profile, "--locked", "-p", "zonda-capi", "-p", "zonda-cli", "-p", "zonda-tls-engine")
     _say("linking")
     run("bash", "scripts/link.sh", str(prefix))
     return prefix

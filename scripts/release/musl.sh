@@ -38,7 +38,7 @@ check() {
 
 # ---- Without shared libraries ----------------------------------------------------------------
 export CARGO_TARGET_DIR=$work/static
-cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli
+cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli --features zonda-capi/tls-inside,zonda-cli/tls-inside
 CC=musl-gcc ZONDA_LINK=static ZONDA_BUILT=$work/static/$triple/release scripts/link.sh "$work/prefix"
 check "$work/prefix/bin/zonda"
 # A program in C, and both beside each other.
@@ -63,9 +63,9 @@ printf 'INPUT ( %s )\n' "$libgcc" >"$work/bin/libgcc_s.so"
 printf '#!/bin/sh\nexec musl-gcc -L"%s" "$@"\n' "$work/bin" >"$work/bin/cc"
 chmod 755 "$work/bin/cc"
 export "CARGO_TARGET_${upper}_LINKER=$work/bin/cc" "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=-crt-static" CARGO_TARGET_DIR=$work/shared
-cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli
+cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli --package zonda-tls-engine
 CC=$work/bin/cc ZONDA_BUILT=$work/shared/$triple/release scripts/link.sh "$work/prefix-shared"
-check "$work"/prefix-shared/lib/*.so.19 "$work/prefix-shared/lib/libzonda-preload.so" "$work/prefix-shared/bin/zonda"
+check "$work"/prefix-shared/lib/*.so.19 "$work/prefix-shared/lib/libzonda-preload.so" "$work/prefix-shared/lib/libzonda-tls.so.1" "$work/prefix-shared/bin/zonda"
 # musl's loader is here: a program runs on the shared library, too.
 "$work/bin/cc" tests/release/hello.c -I "$work/prefix-shared/include" -L "$work/prefix-shared/lib" -lnetcdf -Wl,-rpath,"$work/prefix-shared/lib" -o "$work/hello-shared"
 "$work/hello-shared" "$work/small.nc"

@@ -5,7 +5,7 @@
     notices.py FOLDER [--target TRIPLE] [--package CRATE ...]
 
 FOLDER gets THIRD-PARTY-NOTICES.txt, zonda.cdx.json (CycloneDX 1.5), LICENSE-MIT and LICENSE-APACHE. What is listed are the
-crates that cargo links into zonda-capi, zonda-cli and zonda-python, without those that only run while something is built, and Rust's
+crates that cargo links into zonda-capi, zonda-cli, zonda-python and zonda-tls-engine, without those that only run while something is built, and Rust's
 own library. The texts are those that the crates bring along; a crate without one, or under a licence that is not known here, is an
 error, and nothing is written.
 """
@@ -20,7 +20,7 @@ import uuid
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("zonda-capi", "zonda-cli", "zonda-python")
+PACKAGES = ("zonda-capi", "zonda-cli", "zonda-python", "zonda-tls-engine")
 # Licences that may be in what we give away. An expression needs one of these in each of its alternatives that counts.
 KNOWN = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",

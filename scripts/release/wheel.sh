@@ -27,7 +27,7 @@ else
     export STRIP=$arch-linux-gnu-strip OBJCOPY=$arch-linux-gnu-objcopy ZONDA_RUNNER="qemu-$arch -L /usr/$arch-linux-gnu"
     arguments=(--target "$triple" --interpreter python3.10)
 fi
-cargo build --profile "$profile" --locked --package zonda-capi --package zonda-cli "${arguments[@]:0:2}"
+cargo build --profile "$profile" --locked --package zonda-capi --package zonda-cli --package zonda-tls-engine "${arguments[@]:0:2}"
 CC=$cc ZONDA_BUILT=$built scripts/link.sh "$work/prefix"
 
 rm -rf "$work/wheels" "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl

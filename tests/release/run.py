@@ -216,6 +216,19 @@ def used(system):
     return re.sub(r':(?:history|NCO|CDO|CDI|Conventions) = [^\n]*\n|\d\d:\d\d:\d\d', "", system.run(USE))
 
 
+# A URL of nobody: it is refused for what it is, and not since the library is missing that does TLS.
+NOBODY = "import zonda\ntry:\n    zonda.open('https://127.0.0.1:1/x.nc')\nexcept OSError as error:\n    print(error)\n"
+
+
+def does_tls(system, zonda, python=None):
+    """The command and the module find the library that does TLS."""
+    contains("zonda doctor", system.run(f"{zonda} doctor /tmp || true"), "https:// URLs open, by ")
+    if python:
+        said = system.run(f'cd / && {python} -c "{NOBODY}"')
+        if "127.0.0.1:1/x.nc" not in said or "libzonda-tls" in said:
+            raise rig.Wrong(f"python says of an https:// URL: {said}")
+
+
 def leftovers(system):
     """Files of a system that have the name, besides those that the test put there."""
     found = system.run("find / -xdev \\( -path /root -o -path /proc -o -path /dev -o -path /var/log -o -path /var/cache \\) -prune -o -iname '*zonda*' -print")
@@ -253,6 +266,9 @@ def deb(counts, options):
             expect("ncdump -h", system.run(f"{PLACE}/bin/ncdump -h /root/small.nc"), system.run("ncdump -h /root/small.nc"))
             contains("zonda info", system.run("zonda info /root/small.nc"), "deflate")
             system.run("test -f /usr/share/man/man1/zonda.1.gz || test -f /etc/dpkg/dpkg.cfg.d/docker")
+
+        def tls():
+            does_tls(system, "zonda", "/usr/bin/python3")
 
         def program_in_c():
             system.run("cd /root && gcc hello.c $(pkg-config --cflags --libs netcdf-zonda) -o hello_c")
@@ -313,7 +329,7 @@ def deb(counts, options):
             expect("the distribution's library", system.run(f"md5sum {own}"), digest)
             expect("what NCO and CDO make, at the end", used(system), before)
 
-        for step in (install, size_of_library, tools, program_in_c, program_by_folder, program_in_fortran, python, by_default, upgrade, without_default, removal):
+        for step in (install, size_of_library, tools, tls, program_in_c, program_by_folder, program_in_fortran, python, by_default, upgrade, without_default, removal):
             if options.wants(step.__name__) or step is install:
                 counts.attempt(f"deb: {step.__name__}", step)
 
@@ -342,6 +358,7 @@ def wheel(counts, options):
             said = system.run("cd / && /root/venv/bin/python -c \"import zonda; print(zonda.__version__, float(zonda.open('/root/small.nc')['t'][:].sum()))\"")
             expect("python", said.split(), [options.version, "78.0"])
             contains("zonda run", system.run("/root/venv/bin/zonda run -- ncdump 2>&1 || true"), "of Zonda")
+            does_tls(system, "/root/venv/bin/zonda", "/root/venv/bin/python")
 
         def remove():
             system.run("/root/venv/bin/pip uninstall -q -y zonda")
@@ -368,6 +385,7 @@ def archive(counts, options):
             system.put(HERE / "small.cdl")
             system.run(f"{bin}/ncgen -4 -o /root/small.nc /root/small.cdl")
             contains("ncdump", system.run(f"{bin}/ncdump /root/small.nc"), "9, 10, 11, 12 ;")
+            does_tls(system, f"{bin}/zonda")
             contains("glibc of the system", system.run("ldd --version"), "2.31")
 
         counts.attempt("archive: use", use)
@@ -384,7 +402,7 @@ def prefix(counts, options):
             subprocess.run((ROOT / "scripts/install.sh", place), check=True, stdout=subprocess.DEVNULL)
             whole = total(place) / 1e6
             note("make install", time.monotonic() - start, None, whole)
-            for name in ("lib/libnetcdf.so.19", "lib/libzonda-preload.so", "bin/zonda"):
+            for name in ("lib/libnetcdf.so.19", "lib/libzonda-tls.so.1", "lib/libzonda-preload.so", "bin/zonda"):
                 note(f"  {name}", None, None, (place / name).stat().st_size / 1e6)
             within("libnetcdf.so.19", (place / "lib/libnetcdf.so.19").stat().st_size / 1e6)
             within("installed by make install", whole)
@@ -440,7 +458,7 @@ def files(counts, options):
             within("wheel", path.stat().st_size / 1e6)
             with zipfile.ZipFile(path) as packed, rig.scratch() as scratch:
                 names = packed.namelist()
-                for wanted in ("THIRD-PARTY-NOTICES.txt", "zonda.cdx.json", "LICENSE-MIT", "libnetcdf.so.19"):
+                for wanted in ("THIRD-PARTY-NOTICES.txt", "zonda.cdx.json", "LICENSE-MIT", "libnetcdf.so.19", "libzonda-tls.so.1"):
                     if not any(name.endswith("/" + wanted) for name in names):
                         raise rig.Wrong(f"{path.name} has no {wanted}")
                 if "manylinux" in path.name:
@@ -452,7 +470,7 @@ def files(counts, options):
     def bill():
         document = json.loads((release / "zonda.cdx.json").read_text())
         names = {component["name"] for component in document["components"]}
-        missing = {"zonda-capi", "zonda-nc4", "ring", "zstd-sys", "rust-std"} - names
+        missing = {"zonda-capi", "zonda-nc4", "ring", "zstd-sys", "rust-std", "zonda-tls-engine"} - names
         if missing or document["bomFormat"] != "CycloneDX":
             raise rig.Wrong(f"the bill of materials lacks {missing}")
         references = {component["bom-ref"] for component in document["components"]} | {document["metadata"]["component"]["bom-ref"]}

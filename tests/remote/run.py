@@ -11,6 +11,7 @@ files     every file of tests/corpus, by each way to it: ncdump says the same as
 programs  ncdump and nccopy of the distribution, NCO, CDO, GDAL and netCDF4-python under zonda run, by URL as by path
 refused   wrong and missing passwords, secrets, certificates, objects and servers: an error that names the URL, and no value
 secrets   users, passwords, secrets and signatures are in no output, trace or inquiry, and go to no other host
+tls       the library that does TLS: when it is loaded, and what is said where it is not there, or another one
 local     programs with local files open no socket and no certificate
 put       finished files copied to S3: the bytes of a local copy; what fails leaves no object
 fork      a forked child has connections of its own; threads share the limit of them
@@ -41,6 +42,7 @@ import n_requests  # noqa: E402
 import places  # noqa: E402
 import puts  # noqa: E402
 import refusals  # noqa: E402
+import tls  # noqa: E402
 from rig import Wrong  # noqa: E402
 from servers import Servers  # noqa: E402
 
@@ -210,6 +212,10 @@ def secrets(bench):
     refusals.secrets_of(bench)
 
 
+def tls_library(bench):
+    tls.all_of(bench)
+
+
 def local(bench):
     """By strace: no socket, no file of a certificate, no .netrc."""
     if bench.options.wants("local"):
@@ -258,7 +264,7 @@ def guided(bench):
 
 
 PARTS = {"line": (rig.QUICK, line), "requests": (rig.QUICK, requests), "files": (rig.QUICK, files), "programs": (rig.FULL, programs), "refused": (rig.QUICK, refused), "secrets": (rig.QUICK, secrets),
-         "local": (rig.QUICK, local), "put": (rig.FULL, put), "fork": (rig.QUICK, forks), "hostile": (rig.FULL, hostile_servers), "guide": (rig.FULL, guided)}  # fmt: skip
+         "tls": (rig.QUICK, tls_library), "local": (rig.QUICK, local), "put": (rig.FULL, put), "fork": (rig.QUICK, forks), "hostile": (rig.FULL, hostile_servers), "guide": (rig.FULL, guided)}  # fmt: skip
 
 
 def main():

@@ -1,10 +1,10 @@
 //! Opening a plugin's file: what HDF5's header `H5PLextern.h` asks of it.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use zonda_runtime::Settled;
+use zonda_runtime::{Settled, beside};
 
 use crate::alone::Alone;
 
@@ -133,14 +133,8 @@ fn load_shim() {
     // The loader counts how often it is asked for a library, so two threads may come here.
     static LOADED: Settled<()> = Settled::new();
     LOADED.get_or_make(|| {
-        let name = OsStr::from_bytes(SHIM.to_bytes());
-        let beside = own_file().and_then(|own| {
-            // A tool may have been called through a link.
-            let own = own.canonicalize().unwrap_or(own);
-            let folder = own.parent()?;
-            // Of a program in `bin`, the libraries are in `lib` next to that.
-            let places = [folder.join(name), folder.parent()?.join("lib").join(name)];
-            places.iter().find_map(|path| {
+        let beside = SHIM.to_str().ok().and_then(|name| {
+            beside::places(name).iter().find_map(|path| {
                 load(&CString::new(path.as_os_str().as_bytes()).ok()?, libc::RTLD_GLOBAL)
             })
         });
@@ -148,25 +142,4 @@ fn load_shim() {
             load(SHIM, libc::RTLD_GLOBAL);
         }
     });
-}
-
-/// The file that this code was loaded from: libnetcdf, or a program.
-fn own_file() -> Option<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let own_function: fn() -> Option<PathBuf> = own_file;
-    // SAFETY: any address may be asked about, and `info` is valid for the answer.
-    let found = unsafe { libc::dladdr(own_function as *const c_void, info.as_mut_ptr()) };
-    if found == 0 {
-        return None;
-    }
-    // SAFETY: filled in, and all zeros were a value of the type before.
-    let info = unsafe { info.assume_init() };
-    if info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: not null, so the name of a loaded file, which outlives this call.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    // A program is listed as it was called, so perhaps not by a path.
-    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
-    if path.is_absolute() { Some(path) } else { std::env::current_exe().ok() }
 }

@@ -20,7 +20,7 @@ mod responses;
 pub mod settings;
 pub mod url;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,14 @@ use zonda_storage::{Storage, StorageError};
 /// Lets `zonda_storage` open URLs.
 pub fn register() {
     zonda_storage::url::register(zonda_storage::url::UrlOpener { open, shown });
+}
+
+/// What a library in this folder does `https://` by: the file of it, or nothing where that is linked.
+///
+/// # Errors
+/// In words, that there is no such file, or what is wrong with it.
+pub fn check_tls(folder: &Path) -> Result<Option<PathBuf>, String> {
+    client::check_tls(folder)
 }
 
 /// Leave for a thread in the background to take locks; waits while a fork is under way.

@@ -11,6 +11,7 @@ mod atomic {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
 mod apart;
+pub mod beside;
 #[allow(unsafe_code)]
 mod call_work;
 pub mod callout;

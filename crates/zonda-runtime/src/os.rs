@@ -65,6 +65,21 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
+/// The name that the loader has for the file with the code at an address.
+pub(crate) fn file_of(address: usize) -> Option<Vec<u8>> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked about, and `info` is valid for the answer.
+    let found =
+        unsafe { libc::dladdr(std::ptr::with_exposed_provenance(address), info.as_mut_ptr()) != 0 };
+    // SAFETY: all zero is a `Dl_info`, too.
+    let info = unsafe { info.assume_init() };
+    if !found || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so the NUL-terminated name of a loaded file: that of this code, which is there during the call.
+    Some(unsafe { std::ffi::CStr::from_ptr(info.dli_fname) }.to_bytes().to_vec())
+}
+
 /// Runs `body` while no signal is delivered to this thread.
 pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();

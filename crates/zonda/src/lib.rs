@@ -75,7 +75,7 @@ pub use mapped::{MappedBlock, MappedSlab, RowMover};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use object_copy::{VarToCopy, copy_attribute};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};
-pub use place::{is_url, shown_name};
+pub use place::{check_tls, is_url, shown_name};
 pub use recovery::{Recovery, count_records, recover, recover_of, set_records};
 pub use sharing::on_free_threads;
 pub use type_shape::TypeShape;

@@ -1,7 +1,7 @@
 //! Names of datasets: paths, and URLs of files on servers.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether a name is the URL of a file on a server (`http://`, `https://`, `s3://`, also behind settings in brackets), and not a path.
 ///
@@ -21,6 +21,17 @@ pub fn shown_name(name: &Path) -> Cow<'_, Path> {
     }
     register();
     Cow::Owned(Path::new(&*zonda_storage::url::shown(name)).to_owned())
+}
+
+/// What a library in this folder does `https://` by: a file of its own, or nothing where that is linked.
+///
+/// # Errors
+/// In words, that there is no such file, or what is wrong with it; that this was built without files on servers.
+pub fn check_tls(folder: &Path) -> Result<Option<PathBuf>, String> {
+    #[cfg(feature = "remote")]
+    return zonda_remote::check_tls(folder);
+    #[cfg(not(feature = "remote"))]
+    Err(format!("{}: files on servers were left out when this was built", folder.display()))
 }
 
 /// Says what opens URLs.

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_tcp_quickack;
-use rustls::pki_types::ServerName as CertificateName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
+use zonda_tls::{Client, Kind};
 
 use super::interim::Interim;
 use super::lookup::{NoAddress, addresses};
+use super::secured::Secured;
 use super::target::ServerName;
 use crate::settings::{Proxy, basic};
 
@@ -31,9 +31,9 @@ const MOST_PROXY_HEADER: usize = 16 << 10;
 pub(crate) struct Connect {
     pub(crate) server: ServerName,
     pub(crate) proxy: Option<Proxy>,
-    pub(crate) tls: Option<Arc<ClientConfig>>,
+    pub(crate) tls: Option<Arc<Client>>,
     /// Of the proxy, where that has TLS.
-    pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
+    pub(crate) proxy_tls: Option<Arc<Client>>,
     pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Duration,
     pub(crate) buffer_bytes: usize,
@@ -87,7 +87,7 @@ impl Connector<()> for Connect {
                         "a tunnel through a proxy that has TLS itself is not supported: use an http:// proxy",
                     ));
                 }
-                stream.sock.deadline = deadline;
+                stream.socket.deadline = deadline;
                 return Ok(Some(
                     self.connection(Stream::Tls(Box::new(stream)), Some(self.server.shown())),
                 ));
@@ -180,19 +180,12 @@ fn dial(host: &str, port: u16, deadline: Instant) -> Result<TcpStream, ureq::Err
 }
 
 /// TLS on a connection, its handshake done.
-fn secured(
-    mut timed: Timed,
-    tls: &Arc<ClientConfig>,
-    host: &str,
-) -> Result<StreamOwned<ClientConnection, Timed>, ureq::Error> {
-    let name = CertificateName::try_from(host.to_owned())
-        .map_err(|_| wrong("no certificate can have the name of the server"))?;
-    let mut connection = ClientConnection::new(Arc::clone(tls), name)
-        .map_err(|error| ureq::Error::Other(Box::new(error)))?;
-    while connection.is_handshaking() {
-        connection.complete_io(&mut timed)?;
-    }
-    Ok(StreamOwned::new(connection, timed))
+fn secured(timed: Timed, tls: &Client, host: &str) -> Result<Secured<Timed>, ureq::Error> {
+    let connection = tls.connect(host).map_err(|fault| match fault.kind {
+        Kind::Name => wrong("no certificate can have the name of the server"),
+        _ => io::Error::other(fault).into(),
+    })?;
+    Ok(Secured::new(connection, timed)?)
 }
 
 /// A socket each of whose waits ends: after the idle time, and at the deadline.
@@ -264,24 +257,21 @@ impl Write for Timed {
 
 enum Stream {
     Plain(Timed),
-    Tls(Box<StreamOwned<ClientConnection, Timed>>),
+    Tls(Box<Secured<Timed>>),
 }
 
 impl Stream {
     fn timed(&mut self) -> &mut Timed {
         match self {
             Stream::Plain(timed) => timed,
-            Stream::Tls(tls) => &mut tls.sock,
+            Stream::Tls(tls) => &mut tls.socket,
         }
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Stream::Plain(timed) => timed.write_all(bytes),
-            Stream::Tls(tls) => {
-                tls.write_all(bytes)?;
-                tls.flush()
-            }
+            Stream::Tls(tls) => tls.write_all(bytes),
         }
     }
 }
@@ -352,6 +342,9 @@ impl Transport for Connection {
     }
 
     fn is_open(&mut self) -> bool {
+        if matches!(&self.stream, Stream::Tls(tls) if tls.has_more()) {
+            return false;
+        }
         let timed = self.stream.timed();
         if timed.tcp.set_nonblocking(true).is_err() {
             return false;

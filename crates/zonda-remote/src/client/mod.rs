@@ -9,9 +9,12 @@ mod cookies;
 mod gate;
 mod interim;
 mod lookup;
+mod secured;
 mod servers;
 pub(crate) mod target;
 mod tls;
+
+pub(crate) use tls::check as check_tls;
 
 use std::io;
 use std::sync::Arc;
@@ -21,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 use ureq::http;
 use zonda_runtime::lock::{Mutex, Rank};
 use zonda_storage::RemoteFailure;
+use zonda_tls::{Fault, Kind};
 
 use crate::RemoteError;
 use crate::settings::{Settings, basic};
@@ -442,16 +446,15 @@ pub(crate) fn failure_of_io(error: &io::Error) -> Failure {
     if let Some(inner) = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>()) {
         return failure_of(inner);
     }
-    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        if *tls == rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) {
+    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<Fault>()) {
+        if tls.kind == Kind::NotTls {
             return Failure::of(
                 Unreachable,
                 "TLS: the server speaks something else (http:// instead of https://, perhaps)",
             );
         }
         // What a certificate is said to be for comes from the server: its beginning only.
-        let text: String =
-            tls.to_string().chars().filter(|ch| !ch.is_control()).take(200).collect();
+        let text: String = tls.text.chars().filter(|ch| !ch.is_control()).take(200).collect();
         return Failure::of(Unreachable, format!("TLS: {text}"));
     }
     let text = error.raw_os_error().map_or_else(

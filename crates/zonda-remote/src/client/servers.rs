@@ -81,12 +81,12 @@ impl Live {
         let connect = Connect {
             server: server.clone(),
             proxy: settings.proxy.clone(),
-            tls: server.tls.then(|| tls::config(settings, false)).transpose()?,
+            tls: server.tls.then(|| tls::client(settings, false)).transpose()?,
             proxy_tls: settings
                 .proxy
                 .as_ref()
                 .filter(|proxy| proxy.server.tls)
-                .map(|_| tls::config(settings, true))
+                .map(|_| tls::client(settings, true))
                 .transpose()?,
             connect_timeout: settings.connect_timeout,
             idle_timeout: settings.idle_timeout,

@@ -12,7 +12,14 @@ use crate::failure::{CommandFailure, Result};
 /// The library beside this program, and what stands in the way of programs that look for it.
 pub(super) fn library(lib: Option<&Path>) -> Vec<Finding> {
     let mut found = match loads::folder(lib) {
-        Ok(folder) => vec![Finding::ok(format!("Zonda's library is in {}", folder.display()))],
+        Ok(folder) => vec![
+            Finding::ok(format!("Zonda's library is in {}", folder.display())),
+            match zonda::check_tls(&folder) {
+                Ok(Some(file)) => Finding::ok(format!("https:// URLs open, by {}", file.display())),
+                Ok(None) => Finding::ok("https:// URLs open"),
+                Err(why) => Finding::wrong(format!("https:// URLs do not open: {why}")),
+            },
+        ],
         Err(failure) => vec![
             Finding::wrong(failure.into_text())
                 .advised("build or install it, or name its folder: --lib DIR"),

@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod config;
+mod connection;
+#[allow(unsafe_code)]
+mod exports;
+mod verify;
+
+pub use exports::engine;
