@@ -93,7 +93,7 @@ sed 's/^/-u /' "$scratch/global" >"$scratch/reached"
     -Wl,--force-group-allocation "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
 "$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
     --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
-ar rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
+"$("$cc" -print-prog-name=ar)" rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
 
 # put FILE... FOLDER: replaces files by rename, since programs may have the old ones mapped.
 put() {

@@ -20,10 +20,24 @@ mkdir -p "$work/bin"
 upper=$(tr 'a-z-' 'A-Z_' <<<"$triple")
 export "CC_${triple//-/_}=musl-gcc"
 
-# check FILE...: names of no glibc, no library but musl's.
+# What musl 1.2.0 has, which musllinux_1_2 stands for: this one's names but those that came later.
+nm --dynamic --defined-only --format=posix "/lib/ld-musl-$arch.so.1" | cut -d' ' -f1 | grep -vx -e qsort_r | sort -u >"$work/names"
+[ -s "$work/names" ] || { echo "musl.sh: /lib/ld-musl-$arch.so.1 has no names" >&2; exit 1; }
+
+# check FILE...: for this processor, names of no glibc, no library but musl's, and no name that this has not.
 check() {
     local file needed
     for file; do
+        if ! readelf --file-header --wide "$file" | grep -qi "Machine:.*${arch/_/[-_]}"; then
+            echo "musl.sh: $file is not for $arch" >&2
+            return 1
+        fi
+        # Python's names come from the program that loads a module.
+        needed=$(nm --dynamic --undefined-only --format=posix "$file" 2>/dev/null | awk '$2 == "U" && $1 !~ /^_?Py/ && $1 !~ /^nc_/ { print $1 }' | sort -u | comm -23 - "$work/names" | head -n 5)
+        if [ -n "$needed" ]; then
+            echo "musl.sh: $file wants what musl 1.2.0 has not:" $needed >&2
+            return 1
+        fi
         if readelf --version-info --wide "$file" | grep -q GLIBC_; then
             echo "musl.sh: $file asks for names of glibc" >&2
             return 1
