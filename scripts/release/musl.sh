@@ -53,11 +53,15 @@ check() {
 # ---- Without shared libraries ----------------------------------------------------------------
 export CARGO_TARGET_DIR=$work/static
 cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli
-CC=musl-gcc ZONDA_LINK=static ZONDA_BUILT=$work/static/$triple/release scripts/link.sh "$work/prefix"
+# gcc's part that unwinds panics asks for names of glibc; this is Rust's, for musl.
+unwind=$(rustc --print sysroot)/lib/rustlib/$triple/lib/self-contained/libunwind.a
+CC=musl-gcc ZONDA_LINK=static ZONDA_UNWIND=$unwind ZONDA_BUILT=$work/static/$triple/release scripts/link.sh "$work/prefix"
 check "$work/prefix/bin/zonda"
 # A program in C, and both beside each other.
-musl-gcc -static tests/release/hello.c -I "$work/prefix/include" "$work/prefix/lib/libnetcdf.a" -lgcc_eh -lm -o "$work/hello"
+musl-gcc -static tests/release/hello.c $("$work/prefix/bin/nc-config" --cflags --libs) -o "$work/hello"
 check "$work/hello"
+# Without this table a panic in the library, which is to be an error, would end the program.
+readelf --program-headers --wide "$work/hello" | grep -q GNU_EH_FRAME || { echo "musl.sh: $work/hello cannot unwind" >&2; exit 1; }
 "$work/prefix/bin/ncgen" -4 -o "$work/small.nc" tests/release/small.cdl
 "$work/hello" "$work/small.nc"
 "$work/prefix/bin/ncdump" "$work/small.nc" | grep -q '9, 10, 11, 12 ;'
@@ -72,8 +76,7 @@ rm -rf "$work/root"
 
 # ---- With them -------------------------------------------------------------------------------
 # What unwinds panics is taken in: libgcc_s of this machine is one for glibc, and wheels cannot count on another.
-libgcc=$(gcc -print-file-name=libgcc_eh.a)
-printf 'INPUT ( %s )\n' "$libgcc" >"$work/bin/libgcc_s.so"
+printf 'INPUT ( %s )\n' "$unwind" >"$work/bin/libgcc_s.so"
 printf '#!/bin/sh\nexec musl-gcc -L"%s" "$@"\n' "$work/bin" >"$work/bin/cc"
 chmod 755 "$work/bin/cc"
 export "CARGO_TARGET_${upper}_LINKER=$work/bin/cc" "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=-crt-static" CARGO_TARGET_DIR=$work/shared

@@ -355,7 +355,7 @@ def musl(counts, options):
 
         def alone(*command):
             """A program in a root file system that has nothing else."""
-            return rig.must(("chroot", root, *command)).stdout
+            return rig.must(("chroot", root, *command))
 
         def command():
             start = time.monotonic()
@@ -375,7 +375,8 @@ def musl(counts, options):
             if rig.missing("musl-gcc"):
                 raise rig.Skip("no musl-gcc")
             (place,) = root.glob("zonda-*")
-            rig.must(("musl-gcc", "-static", HERE / "hello.c", "-I", place / "include", place / "lib/libnetcdf.a", "-lgcc_eh", "-lm", "-o", root / "hello"))
+            flags = rig.must((place / "bin/nc-config", "--cflags", "--libs")).split()
+            rig.must(("musl-gcc", "-static", HERE / "hello.c", *flags, "-o", root / "hello"))
             contains("hello.c", alone("/hello", "/small.nc"), "of Zonda")
             note("  a program in C", None, None, (root / "hello").stat().st_size / 1e6)
 
@@ -396,7 +397,7 @@ def aarch64(counts, options):
         def emulated(root, *command, **environment):
             """A program for the other processor, with the shared libraries of a folder."""
             given = [word for name, value in environment.items() for word in ("-E", f"{name}={value}")]
-            return rig.must(("qemu-aarch64", "-L", root, *given, *command)).stdout
+            return rig.must(("qemu-aarch64", "-L", root, *given, *command))
 
         def archive_and_c():
             file = one(release, "zonda-*-linux-aarch64-glibc*.tar.xz")
