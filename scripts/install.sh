@@ -22,7 +22,8 @@ case $prefix in
         ;;
 esac
 dist=${ZONDA_DIST:-dist}
-if [ ! -e "$dist/lib/libnetcdf.so.19" ]; then
+# One for programs without shared libraries has the other one alone.
+if [ ! -e "$dist/lib/libnetcdf.so.19" ] && [ ! -e "$dist/lib/libnetcdf.a" ]; then
     echo "install.sh: $dist is not filled; run make build" >&2
     exit 1
 fi

@@ -5,8 +5,8 @@
 #   scripts/link.sh [PREFIX]      PREFIX is dist/ by default
 #
 # Wants `cargo build --release` done before; CARGO_TARGET_DIR says where to look, as for cargo. ZONDA_BUILT names the folder itself, for
-# another profile or target: target/fast, target/aarch64-unknown-linux-gnu/release. ZONDA_LINK=static makes no shared library.
-# ZONDA_TLS=no makes no libzonda-tls.so.1.
+# another profile or target: target/fast, target/aarch64-unknown-linux-gnu/release. ZONDA_LINK=static makes no shared library, and a static one
+# that takes in ZONDA_UNWIND, an archive that unwinds panics. ZONDA_TLS=no makes no libzonda-tls.so.1.
 #
 # The libraries are linked here and not by cargo (crate type cdylib), because a cdylib exports
 # neither the C functions of shim.c nor anything under a version script of ours.
@@ -57,6 +57,7 @@ archive=$scratch/rust.a
 #   relro, now  as the distribution's library
 #   defs        an undefined symbol is an error here, not in somebody's program
 #   gc-sections whole-archive takes in all of Rust's std; what nothing reaches goes out again
+#   eh-frame-hdr  the table that unwinding goes by, which gcc asks for by itself but not for musl
 link() {
     local output=$1 soname=$2 map=$3 flags=()
     shift 3
@@ -66,7 +67,7 @@ link() {
     done
     shift
     "$cc" -shared -o "$output" -Wl,-soname,"$soname" -Wl,--version-script="$map" "${flags[@]}" \
-        -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--gc-sections -Wl,--as-needed \
+        -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--gc-sections -Wl,--eh-frame-hdr -Wl,--as-needed \
         -Wl,--whole-archive "$@" -Wl,--no-whole-archive \
         -lgcc_s -lpthread -ldl -lm -lc
 }
@@ -108,10 +109,10 @@ fi
 grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
 sed 's/^/-u /' "$scratch/global" >"$scratch/reached"
 "$cc" -r -nostdlib -o "$scratch/whole.o" -Wl,-T,scripts/static.ld -Wl,--gc-sections -Wl,@"$scratch/reached" \
-    -Wl,--force-group-allocation "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
+    -Wl,--force-group-allocation "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive ${ZONDA_UNWIND:+"$ZONDA_UNWIND"}
 "$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
     --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
-ar rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
+"$("$cc" -print-prog-name=ar)" rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
 
 # put FILE... FOLDER: replaces files by rename, since programs may have the old ones mapped.
 put() {
@@ -136,14 +137,17 @@ if [ "$shared" ]; then
 fi
 put scripts/dist/netcdf.pc lib/pkgconfig
 if [ ! "$shared" ]; then
-    # By the static library of libgcc; and no path to search when programs start.
-    sed -i -e "s/-lgcc_s/-lgcc_eh/" -e "s/ -Wl,--p[^ ]*//g" "$prefix/lib/pkgconfig/netcdf.pc"
+    # What unwinds panics is in it, by a table that musl-gcc does not ask for; and no path to search when programs start.
+    sed -i -e "s/^Libs.private:.*/Libs.private: -Wl,--eh-frame-hdr -lm/" -e "s/ -Wl,--p[^ ]*//g" "$prefix/lib/pkgconfig/netcdf.pc"
 fi
 put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
     scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
 put include/*.h include/*.f90 include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
+if [ ! "$shared" ]; then
+    sed -i -e 's/^libs_private=.*/libs_private="-Wl,--eh-frame-hdr -lm"/' -e 's,^libs=.*,libs="$libdir/libnetcdf.a -Wl\,--eh-frame-hdr -lm",' "$prefix/bin/nc-config"
+fi
 
 # The second set, where Debian's libnetcdf-mpi-dev has it: the same library, and headers that say parallel. It is a second one
 # because programs take a header that says so for a promise of mpi.h (and Python's netCDF4 for one of mpi4py).
@@ -204,8 +208,12 @@ if [ ! "$shared" ]; then
 fi
 
 # Licences of others and the bill of materials; and what this is, for those who take it over (python/packaging/backend.py).
-python3 scripts/release/notices.py "$scratch/doc"
+triple=$(basename "$(dirname "$built")") target=()
+[[ $triple != *-linux-* ]] || target=(--target "$triple")
+python3 scripts/release/notices.py "$scratch/doc" "${target[@]}"
 put "$scratch"/doc/* share/doc/zonda
 printf 'version %s\nprofile %s\n' "$(python3 scripts/release/version.py)" "$(basename "$built")" >"$scratch/build.txt"
 put "$scratch/build.txt" share/zonda
-echo "filled $prefix ($(du -sh "$prefix/lib/libnetcdf.so.19" | cut -f1) libnetcdf.so.19)"
+library=libnetcdf.so.19
+[ "$shared" ] || library=libnetcdf.a
+echo "filled $prefix ($(du -sh "$prefix/lib/$library" | cut -f1) $library)"

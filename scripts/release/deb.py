@@ -201,7 +201,7 @@ class Release:
                 "The xarray engine 'zonda', a low-level interface to netCDF files, and netCDF4-python's names, without a lock "
                 "that threads would wait for."
             ), depends=[f"libzonda {self.exactly}", f"zonda {self.exactly}", "python3 (>= 3.10)", "python3-numpy (>= 1:1.23)"],
-            fields={"Recommends": "python3-xarray, python3-cftime", "Suggests": "libzonda-dev, python3-dask"},
+            fields={"Recommends": "python3-xarray (>= 2024.10), python3-cftime", "Suggests": "libzonda-dev, python3-dask"},
             scripts={
                 "postinst": '#!/bin/sh\nset -e\nif [ "$1" = configure ] && command -v py3compile >/dev/null; then\n    py3compile -p python3-zonda\nfi\n',
                 "prerm": "#!/bin/sh\nset -e\nif command -v py3clean >/dev/null; then\n    py3clean -p python3-zonda\nelse\n"

@@ -20,10 +20,24 @@ mkdir -p "$work/bin"
 upper=$(tr 'a-z-' 'A-Z_' <<<"$triple")
 export "CC_${triple//-/_}=musl-gcc"
 
-# check FILE...: names of no glibc, no library but musl's.
+# What musl 1.2.0 has, which musllinux_1_2 stands for: this one's names but those that came later.
+nm --dynamic --defined-only --format=posix "/lib/ld-musl-$arch.so.1" | cut -d' ' -f1 | grep -vx -e qsort_r | sort -u >"$work/names"
+[ -s "$work/names" ] || { echo "musl.sh: /lib/ld-musl-$arch.so.1 has no names" >&2; exit 1; }
+
+# check FILE...: for this processor, names of no glibc, no library but musl's, and no name that this has not.
 check() {
     local file needed
     for file; do
+        if ! readelf --file-header --wide "$file" | grep -qi "Machine:.*${arch/_/[-_]}"; then
+            echo "musl.sh: $file is not for $arch" >&2
+            return 1
+        fi
+        # Python's names come from the program that loads a module.
+        needed=$(nm --dynamic --undefined-only --format=posix "$file" 2>/dev/null | awk '$2 == "U" && $1 !~ /^_?Py/ && $1 !~ /^nc_/ { print $1 }' | sort -u | comm -23 - "$work/names" | head -n 5)
+        if [ -n "$needed" ]; then
+            echo "musl.sh: $file wants what musl 1.2.0 has not:" $needed >&2
+            return 1
+        fi
         if readelf --version-info --wide "$file" | grep -q GLIBC_; then
             echo "musl.sh: $file asks for names of glibc" >&2
             return 1
@@ -39,11 +53,15 @@ check() {
 # ---- Without shared libraries ----------------------------------------------------------------
 export CARGO_TARGET_DIR=$work/static
 cargo build --release --locked --target "$triple" --package zonda-capi --package zonda-cli --features zonda-capi/tls-inside,zonda-cli/tls-inside
-CC=musl-gcc ZONDA_LINK=static ZONDA_BUILT=$work/static/$triple/release scripts/link.sh "$work/prefix"
+# gcc's part that unwinds panics asks for names of glibc; this is Rust's, for musl.
+unwind=$(rustc --print sysroot)/lib/rustlib/$triple/lib/self-contained/libunwind.a
+CC=musl-gcc ZONDA_LINK=static ZONDA_UNWIND=$unwind ZONDA_BUILT=$work/static/$triple/release scripts/link.sh "$work/prefix"
 check "$work/prefix/bin/zonda"
 # A program in C, and both beside each other.
-musl-gcc -static tests/release/hello.c -I "$work/prefix/include" "$work/prefix/lib/libnetcdf.a" -lgcc_eh -lm -o "$work/hello"
+musl-gcc -static tests/release/hello.c $("$work/prefix/bin/nc-config" --cflags --libs) -o "$work/hello"
 check "$work/hello"
+# Without this table a panic in the library, which is to be an error, would end the program.
+readelf --program-headers --wide "$work/hello" | grep -q GNU_EH_FRAME || { echo "musl.sh: $work/hello cannot unwind" >&2; exit 1; }
 "$work/prefix/bin/ncgen" -4 -o "$work/small.nc" tests/release/small.cdl
 "$work/hello" "$work/small.nc"
 "$work/prefix/bin/ncdump" "$work/small.nc" | grep -q '9, 10, 11, 12 ;'
@@ -58,8 +76,7 @@ rm -rf "$work/root"
 
 # ---- With them -------------------------------------------------------------------------------
 # What unwinds panics is taken in: libgcc_s of this machine is one for glibc, and wheels cannot count on another.
-libgcc=$(gcc -print-file-name=libgcc_eh.a)
-printf 'INPUT ( %s )\n' "$libgcc" >"$work/bin/libgcc_s.so"
+printf 'INPUT ( %s )\n' "$unwind" >"$work/bin/libgcc_s.so"
 printf '#!/bin/sh\nexec musl-gcc -L"%s" "$@"\n' "$work/bin" >"$work/bin/cc"
 chmod 755 "$work/bin/cc"
 export "CARGO_TARGET_${upper}_LINKER=$work/bin/cc" "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=-crt-static" CARGO_TARGET_DIR=$work/shared

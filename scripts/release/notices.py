@@ -28,6 +28,13 @@ KNOWN = {
 }  # fmt: skip
 TEXT = re.compile(r"(?i)^(licen[cs]e|copying|notice|unlicense|copyright)")
 RULE = "=" * 78
+# What Rust brings for musl, and files for it have in them: name, licence, what it asks to be said.
+OF_MUSL = (
+    ("musl", "MIT", "the C library in programs that need no shared library, Copyright 2005-2020 Rich Felker, et al., under the MIT licence\n"
+     "(https://git.musl-libc.org/cgit/musl/tree/COPYRIGHT), whose words are those of LICENSE-MIT"),
+    ("llvm-libunwind", "Apache-2.0 WITH LLVM-exception", "what unwinds panics, by the LLVM project's contributors, under the Apache License 2.0 with LLVM's exceptions\n"
+     "(https://llvm.org/LICENSE.txt)"),
+)  # fmt: skip
 
 
 def cargo(*arguments):
@@ -89,7 +96,7 @@ def texts(package):
     return sorted(top) + sorted(below)
 
 
-def notices(packages, rust):
+def notices(packages, rust, target):
     """The text of THIRD-PARTY-NOTICES.txt."""
     groups, lines = {}, []
     for package in packages:
@@ -111,7 +118,9 @@ def notices(packages, rust):
         "Zonda is under the MIT licence or the Apache License 2.0 (LICENSE-MIT, LICENSE-APACHE), as you choose.\n"
         "Its libraries and programs contain the work of others, which is listed here with the texts of its licences.\n\n"
         f"Rust's standard library {rust}, by the Rust project's developers, is under MIT OR Apache-2.0\n"
-        "(https://www.rust-lang.org/policies/licenses).\n\n" + "\n".join(lines) + "\n\n" + "\n".join(own)
+        "(https://www.rust-lang.org/policies/licenses).\n\n"
+        + "".join(f"{name}: {about}\n\n" for name, _, about in (OF_MUSL if "musl" in target else ()))
+        + "\n".join(lines) + "\n\n" + "\n".join(own)
     )
 
 
@@ -126,7 +135,7 @@ def expression(package):
     return (package["license"] or "").replace("/", " OR ")
 
 
-def bill(own, others, edges, rust, version):
+def bill(own, others, edges, rust, version, target):
     """The bill of materials, which depends on nothing but its contents."""
     digests = checksums()
 
@@ -165,6 +174,9 @@ def bill(own, others, edges, rust, version):
         },
         "components": [component(package, "library") for package in (*own, *others)] + [
             {"type": "library", "bom-ref": std, "name": "rust-std", "version": rust, "purl": std, "licenses": [{"expression": "MIT OR Apache-2.0"}]}
+        ] + [
+            {"type": "library", "bom-ref": f"pkg:generic/{name}?of=rust-std@{rust}", "name": name, "licenses": [{"expression": licence}]}
+            for name, licence, _ in (OF_MUSL if "musl" in target else ())
         ],
         "dependencies": dependencies,
     }  # fmt: skip
@@ -192,8 +204,8 @@ def main():
     if not others or len(known) != len(names):
         raise SystemExit(f"notices.py: of {len(names)} crates that are linked, {len(known)} are known to cargo metadata")
     edges = {node["id"]: node["dependencies"] for node in metadata["resolve"]["nodes"]}
-    text = notices(others, rust)
-    document = bill(own, others, edges, rust, own[0]["version"])
+    text = notices(others, rust, target)
+    document = bill(own, others, edges, rust, own[0]["version"], target)
 
     options.folder.mkdir(parents=True, exist_ok=True)
     (options.folder / "THIRD-PARTY-NOTICES.txt").write_text(text)

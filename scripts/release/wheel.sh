@@ -40,7 +40,17 @@ import backend
 
 print(backend.build_wheel(sys.argv[1], {"maturin.build-args": sys.argv[2:]}))
 PYTHON
-PATH=$(dirname "$ZONDA_TOOLS"):$PATH "$ZONDA_TOOLS" -m auditwheel repair --plat "manylinux_${glibc/./_}_$arch" --wheel-dir "$ZONDA_RELEASE" "$work"/wheels/*.whl
+# auditwheel knows other processors, but takes their names only where it runs on one.
+PATH=$(dirname "$ZONDA_TOOLS"):$PATH "$ZONDA_TOOLS" - "$arch" repair --plat "manylinux_${glibc/./_}_$arch" --wheel-dir "$ZONDA_RELEASE" "$work"/wheels/*.whl <<'PYTHON'
+import sys
+
+from auditwheel.architecture import Architecture
+from auditwheel.main import main
+
+asked = Architecture(sys.argv.pop(1))
+Architecture.detect = staticmethod(lambda *_, **__: asked)
+sys.exit(main())
+PYTHON
 "$ZONDA_TOOLS" scripts/release/repack.py "$ZONDA_RELEASE"/zonda-*-abi3-*"$arch".whl
 
 # A prefix for those without root and without a package for their system.

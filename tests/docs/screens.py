@@ -21,7 +21,7 @@ import site_built  # noqa: E402
 
 OUT = rig.ROOT / "out" / "screens"
 WIDTHS = (1280, 400)
-PAGES = ("index", "start", "tour", "tutorial", "limits", "from-h5py", "guides/settings", "guides/mpi", "guides/python", "reference/c", "reference/commands", "reference/python", "status/speed", "dev/messages")
+PAGES = ("index", "start", "install", "tour", "tutorial", "limits", "from-h5py", "guides/settings", "guides/mpi", "guides/python", "reference/c", "reference/commands", "reference/python", "status/speed", "dev/messages")
 PROBE = """<script>
 addEventListener("load", () => {
   const root = document.documentElement, own = location.protocol;

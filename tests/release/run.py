@@ -5,16 +5,17 @@
     run.py [--quick] [--long] [--only REGEX] [--parts LIST] [--release FOLDER]
 
     deb      Debian 12: the packages; programs in C and Fortran by pkg-config; Python; NCO and CDO before zonda-default, with it and after it;
-             an upgrade; removal, after which no file is left
+             removal, after which no file is left; an upgrade from an older version, and removal again
+    newer    Debian 13: the packages; its programs, which ask for libnetcdf.so.22; its Python and xarray
     wheel    Debian 12: the wheel in an environment of its own
     archive  an older Debian: the archive, unpacked by a user
+    musl     a root file system with nothing in it: the static command, and a program in C that musl-gcc linked with the static library
+    aarch64  on another machine by qemu's emulation of programs: the archive, a program in C, the packages and the wheel with Debian's Python
     prefix   make install and make uninstall, on this machine
     files    what is in each file of the release: sizes, licences, what they ask of a system
 
-The last lines before the counts are a table of times and sizes. As root; the root file systems are made by debootstrap once, in
-out/release/work, and nothing is written to them afterwards (overlayfs).
+The last lines before the counts are a table of times and sizes. As root; systems.py makes the root file systems.
 """
-import ctypes
 import hashlib
 import json
 import os
@@ -25,21 +26,22 @@ import sys
 import tarfile
 import time
 import zipfile
-from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(1, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 import rig  # noqa: E402
+from systems import base, fresh, other_root, private  # noqa: E402
 
-WORK = ROOT / "out/release/work"
 ARCH = subprocess.run(("uname", "-m"), capture_output=True, text=True).stdout.strip()
 DEB = {"x86_64": "amd64", "aarch64": "arm64"}[ARCH]
 PLACE = f"/usr/lib/{ARCH}-linux-gnu/zonda"
-MIRROR = os.environ.get("ZONDA_DEBIAN", "http://deb.debian.org/debian")
 # What users have beside it.
-PROGRAMS = "nco cdo netcdf-bin gcc libc6-dev gfortran pkg-config libnetcdff-dev python3-numpy python3-venv"
+PROGRAMS = "nco cdo netcdf-bin gcc libc6-dev gfortran pkg-config libnetcdff-dev python3-numpy python3-venv python3-xarray"
+NEWER = "nco netcdf-bin gcc libc6-dev pkg-config python3-numpy python3-xarray python3-cftime"
+# An older version that packages are upgraded from.
+OLDER = "0.1.9+git20261101"
 # In millions of bytes: what is wanted, and what it is today, which must not become more.
 WANTED = {"libnetcdf.so.19": 11, "installed by make install": 45, "wheel": 18}
 LIMITS = {"libnetcdf.so.19": 12.8, "installed by make install": 31, "wheel": 18.6}
@@ -74,96 +76,6 @@ def total(folder):
     return sum(files.values())
 
 
-class System:
-    """A root file system that programs are run in."""
-
-    def __init__(self, root):
-        self.root = root
-
-    def run(self, command, seconds=600, check=True, **more):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive", **more}
-        done = subprocess.run(
-            ("chroot", self.root, "/bin/sh", "-ec", command), env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, timeout=seconds,
-        )  # fmt: skip
-        if check and done.returncode != 0:
-            raise rig.Wrong(f"{command}: exit {done.returncode}\n{done.stdout[-3000:]}")
-        return done.stdout
-
-    def timed(self, command, **more):
-        start = time.monotonic()
-        self.run(command, **more)
-        return time.monotonic() - start
-
-    def put(self, *files, folder="root"):
-        target = self.root / folder
-        target.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            shutil.copy2(file, target)
-
-
-def mount(*arguments):
-    subprocess.run(("mount", *map(str, arguments)), check=True)
-
-
-@contextmanager
-def mounted(root):
-    """With what programs expect of a root file system."""
-    for kind in ("proc", "dev"):
-        (root / kind).mkdir(exist_ok=True)
-    mount("-t", "proc", "proc", root / "proc")
-    mount("--rbind", "/dev", root / "dev")
-    try:
-        shutil.copy2("/etc/resolv.conf", root / "etc/resolv.conf")
-        yield System(root)
-    finally:
-        # In a mount namespace of this process; a program that stays behind must not keep it from going.
-        subprocess.run(("umount", "--lazy", "--recursive", root / "dev"), check=False)
-        subprocess.run(("umount", "--lazy", root / "proc"), check=False)
-
-
-@contextmanager
-def fresh(base):
-    """A system like `base`, which is left as it is."""
-    with rig.scratch() as scratch:
-        for name in ("upper", "work", "root"):
-            (scratch / name).mkdir()
-        root = scratch / "root"
-        # The scratch folder may lie on an overlay itself, which cannot be the upper one.
-        mount("-t", "tmpfs", "tmpfs", scratch / "upper")
-        for name in ("data", "work"):
-            (scratch / "upper" / name).mkdir()
-        mount("-t", "overlay", "overlay", "-o", f"lowerdir={base},upperdir={scratch}/upper/data,workdir={scratch}/upper/work", root)
-        try:
-            with mounted(root) as system:
-                yield system
-        finally:
-            subprocess.run(("umount", "--lazy", root), check=False)
-            subprocess.run(("umount", "--lazy", scratch / "upper"), check=False)
-
-
-def base(suite, packages=""):
-    """A root file system with Debian and further packages, made once."""
-    made = WORK / "roots" / (suite + ("-programs" if packages else ""))
-    if (made / "complete").exists():
-        return made
-    if not shutil.which("debootstrap"):
-        raise rig.Skip("there is no debootstrap")
-    shutil.rmtree(made, ignore_errors=True)
-    made.parent.mkdir(parents=True, exist_ok=True)
-    if packages:
-        subprocess.run(("cp", "-a", "--reflink=auto", base(suite), made), check=True)
-        with mounted(made) as system:
-            system.run(f"apt-get -qq update && apt-get -qq install -y --no-install-recommends {packages}", seconds=3000)
-    else:
-        done = rig.run(("debootstrap", "--variant=minbase", suite, made, MIRROR), seconds=1800)
-        if done.returncode != 0:
-            shutil.rmtree(made, ignore_errors=True)
-            raise rig.Skip(f"debootstrap {suite}: {(done.stdout or done.stderr).strip().splitlines()[-1]}")
-    (made / "complete").touch()
-    return made
-
-
 def one(release, pattern):
     found = sorted(release.glob(pattern))
     if len(found) != 1:
@@ -175,22 +87,24 @@ def packages(release):
     return [path for path in sorted(release.glob(f"*_{DEB}.deb")) if "-dbgsym" not in path.name]
 
 
-def later(package, folder, version, newer):
-    """The same package as a later version."""
+def older(package, folder, version):
+    """The same package as an older version, with a file more."""
     unpacked = folder / package.stem
     folder.mkdir(exist_ok=True)
     subprocess.run(("dpkg-deb", "--raw-extract", package, unpacked), check=True)
     control = unpacked / "DEBIAN/control"
-    text = re.sub(rf"^Version: {re.escape(version)}$", f"Version: {newer}", control.read_text(), flags=re.M)
-    control.write_text(text.replace(f"(= {version})", f"(= {newer})"))
-    made = folder / package.name.replace(version, newer)
+    text = re.sub(rf"^Version: {re.escape(version)}$", f"Version: {OLDER}", control.read_text(), flags=re.M)
+    control.write_text(text.replace(f"(= {version})", f"(= {OLDER})"))
+    (unpacked / "usr/share/zonda-older").mkdir(parents=True)
+    (unpacked / "usr/share/zonda-older" / package.name.split("_")[0]).write_text("gone in newer versions\n")
+    made = folder / package.name.replace(version, OLDER)
     subprocess.run(("dpkg-deb", "--root-owner-group", "-Znone", "--build", unpacked, made), check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(unpacked)
 
 
-def library_of(system, program):
+def library_of(system, program, environment=""):
     """Which libnetcdf the loader gives a program."""
-    found = re.search(r"libnetcdf\.so\.19 => (\S+)", system.run(f"ldd $(command -v {program})"))
+    found = re.search(r"libnetcdf\.so\.\d+ => (\S+)", system.run(f"{environment} ldd $(command -v {program})"))
     return found.group(1) if found else "none"
 
 
@@ -295,6 +209,15 @@ def deb(counts, options):
             contains("python3", said, "'zonda'")
             contains("python3", said, "78.0")
 
+        def with_old_xarray():
+            # Debian 12 has an older one than the engine can use, which says so; everything else goes on.
+            said = system.run(
+                "cd / && /usr/bin/python3 -c \"import xarray, zonda; print(xarray.__version__, float(zonda.open('/root/small.nc')['t'][:].sum()))\n"
+                "try: xarray.open_dataset('/root/small.nc', engine='zonda')\nexcept Exception as error: print(error)\""
+            )
+            contains("xarray", said, " 78.0")
+            contains("xarray", said, "xarray 2024.10 or newer is needed")
+
         def by_default():
             seconds = system.timed(f"apt-get -qq install -y /root/packages/zonda-default_*_{DEB}.deb")
             note("Debian: zonda-default", seconds, one(release, f"zonda-default_*_{DEB}.deb").stat().st_size / 1e6)
@@ -303,18 +226,6 @@ def deb(counts, options):
             contains("Debian's ncdump", system.run("ncdump 2>&1 || true"), "of Zonda")
             expect("what NCO and CDO make, with zonda-default", used(system), before)
 
-        def upgrade():
-            newer = f"{options.version}+test1"
-            for path in packages(release):
-                later(path, scratch / "newer", options.version, newer)
-            system.put(*packages(scratch / "newer"), folder="root/newer")
-            seconds = system.timed(f"apt-get -qq install -y /root/newer/*_{DEB}.deb")
-            note("Debian: upgrade of all five", seconds)
-            for name in ("libzonda", "zonda-default", "python3-zonda"):
-                expect(f"version of {name}", system.run(f"dpkg-query -W -f '${{Version}}' {name}"), newer)
-            expect("ncks after the upgrade", library_of(system, "ncks"), f"{PLACE}/lib/libnetcdf.so.19")
-            contains("hello.c after the upgrade", system.run("/root/hello_c /root/small.nc"), "of Zonda")
-
         def without_default():
             seconds = system.timed("apt-get -qq remove -y zonda-default")
             note("Debian: zonda-default removed", seconds)
@@ -322,16 +233,79 @@ def deb(counts, options):
                 expect(f"{program} without zonda-default", library_of(system, program), own)
             expect("what NCO and CDO make, after zonda-default", used(system), before)
 
-        def removal():
-            seconds = system.timed("apt-get -qq remove -y libzonda libzonda-dev zonda python3-zonda")
-            note("Debian: all removed", seconds)
+        def nothing_left():
             expect("files that are left", leftovers(system), [])
+            expect("packages that dpkg remembers", system.run("dpkg-query -W -f '${Package} ${Status}\n' '*zonda*' 2>/dev/null | grep -v not-installed || true"), "")
             expect("the distribution's library", system.run(f"md5sum {own}"), digest)
             expect("what NCO and CDO make, at the end", used(system), before)
 
-        for step in (install, size_of_library, tools, tls, program_in_c, program_by_folder, program_in_fortran, python, by_default, upgrade, without_default, removal):
+        def removal():
+            seconds = system.timed("apt-get -qq remove -y libzonda libzonda-dev zonda python3-zonda")
+            note("Debian: all removed", seconds)
+            nothing_left()
+
+        def upgrade():
+            for path in packages(release):
+                older(path, scratch / "older", options.version)
+            system.put(*packages(scratch / "older"), folder="root/older")
+            system.run(f"apt-get -qq install -y --no-install-recommends /root/older/*_{DEB}.deb")
+            expect("version before", system.run("dpkg-query -W -f '${Version}' libzonda"), OLDER)
+            contains("hello.c before the upgrade", system.run("/root/hello_c /root/small.nc"), "of Zonda")
+            seconds = system.timed(f"apt-get -qq install -y --no-install-recommends /root/packages/*_{DEB}.deb")
+            note("Debian: upgrade of all five", seconds)
+            for name in ("libzonda", "libzonda-dev", "zonda", "zonda-default", "python3-zonda"):
+                expect(f"version of {name}", system.run(f"dpkg-query -W -f '${{Version}}' {name}"), options.version)
+            expect("files of the older version alone", system.run("ls /usr/share/zonda-older 2>/dev/null || true"), "")
+            expect("ncks after the upgrade", library_of(system, "ncks"), f"{PLACE}/lib/libnetcdf.so.19")
+            contains("hello.c after the upgrade", system.run("/root/hello_c /root/small.nc"), "of Zonda")
+            python()
+
+        def removal_of_all():
+            # zonda-default goes with the library that it names.
+            system.run("apt-get -qq purge -y libzonda")
+            nothing_left()
+
+        steps = (install, size_of_library, tools, tls, program_in_c, program_by_folder, program_in_fortran, python, with_old_xarray, by_default, without_default, removal, upgrade, removal_of_all)
+        for step in steps:
             if options.wants(step.__name__) or step is install:
                 counts.attempt(f"deb: {step.__name__}", step)
+
+
+def newer(counts, options):
+    plain = counts.attempt("newer: a root file system", base, "trixie", NEWER)
+    if plain is None:
+        return
+    with fresh(plain) as system:
+        system.put(HERE / "hello.c", HERE / "small.cdl")
+        system.put(*packages(options.release), folder="root/packages")
+        system.run("ncgen -4 -o /root/small.nc /root/small.cdl")
+
+        def install():
+            files = [f"/root/packages/{path.name}" for path in packages(options.release) if "zonda-default" not in path.name]
+            note("Debian 13: libzonda, libzonda-dev, zonda, python3-zonda", system.timed(f"apt-get -qq install -y --no-install-recommends {' '.join(files)}"))
+            system.run("cd /root && gcc hello.c $(pkg-config --cflags --libs netcdf-zonda) -o hello_c")
+            contains("hello.c", system.run("/root/hello_c /root/small.nc"), "of Zonda")
+
+        def programs():
+            contains("ncks by itself", library_of(system, "ncks"), "libnetcdf.so.22")
+            expect("ncks by LD_LIBRARY_PATH", library_of(system, "ncks", f"LD_LIBRARY_PATH={PLACE}/lib"), f"{PLACE}/lib/libnetcdf.so.22")
+            contains("ncdump by zonda run", system.run("zonda run -- ncdump 2>&1 || true"), "of Zonda")
+            own = system.run("ncks --cdl -H -v t /root/small.nc")
+            expect("what ncks says by zonda run", system.run("zonda run --check -- ncks --cdl -H -v t /root/small.nc >/dev/null; zonda run -- ncks --cdl -H -v t /root/small.nc"), own)
+
+        def python():
+            said = system.run(
+                "cd / && /usr/bin/python3 -W error -c \"import xarray, zonda; ds = xarray.open_dataset('/root/small.nc', engine='zonda'); "
+                "print(float(ds.t.sum())); zonda.to_netcdf(ds, '/root/again.nc'); print(xarray.open_dataset('/root/again.nc', engine='zonda').identical(ds))\""
+            )
+            expect("xarray", said.split(), ["78.0", "True"])
+
+        def removal():
+            system.run("apt-get -qq purge -y libzonda")
+            expect("files that are left", leftovers(system), [])
+
+        for step in (install, programs, python, removal):
+            counts.attempt(f"newer: {step.__name__}", step)
 
 
 def wheel(counts, options):
@@ -389,6 +363,96 @@ def archive(counts, options):
             contains("glibc of the system", system.run("ldd --version"), "2.31")
 
         counts.attempt("archive: use", use)
+
+
+def musl(counts, options):
+    file = counts.attempt("musl: the file", one, options.release, f"zonda-*-linux-{ARCH}-musl-static.tar.xz")
+    if file is None:
+        return
+    with rig.scratch() as root:
+
+        def alone(*command):
+            """A program in a root file system that has nothing else."""
+            return rig.must(("chroot", root, *command))
+
+        def command():
+            start = time.monotonic()
+            with tarfile.open(file) as packed:
+                packed.extractall(root)
+            (place,) = root.glob("zonda-*")
+            note("musl, static: unpacked", time.monotonic() - start, file.stat().st_size / 1e6, total(place) / 1e6)
+            shutil.copy2(HERE / "small.cdl", root)
+            (root / "tmp").mkdir()
+            alone(f"/{place.name}/bin/ncgen", "-4", "-o", "/small.nc", "/small.cdl")
+            contains("ncdump", alone(f"/{place.name}/bin/ncdump", "/small.nc"), "9, 10, 11, 12 ;")
+            contains("zonda info", alone(f"/{place.name}/bin/zonda", "info", "/small.nc"), "deflate")
+            alone(f"/{place.name}/bin/zonda", "copy", "-q", "-F", "zstd", "/small.nc", "/copy.nc")
+            alone(f"/{place.name}/bin/zonda", "diff", "/small.nc", "/copy.nc")
+
+        def program_in_c():
+            if rig.missing("musl-gcc"):
+                raise rig.Skip("no musl-gcc")
+            (place,) = root.glob("zonda-*")
+            flags = rig.must((place / "bin/nc-config", "--cflags", "--libs")).split()
+            rig.must(("musl-gcc", "-static", HERE / "hello.c", *flags, "-o", root / "hello"))
+            contains("hello.c", alone("/hello", "/small.nc"), "of Zonda")
+            note("  a program in C", None, None, (root / "hello").stat().st_size / 1e6)
+
+        for step in (command, program_in_c):
+            counts.attempt(f"musl: {step.__name__}", step)
+
+
+def aarch64(counts, options):
+    release = options.release
+    if ARCH == "aarch64":
+        counts.skip("aarch64", "it is this machine")
+        return
+    if lacking := rig.missing("qemu-aarch64", "aarch64-linux-gnu-gcc"):
+        counts.skip("aarch64", f"no {' and no '.join(lacking)}")
+        return
+    with rig.scratch() as scratch:
+
+        def emulated(root, *command, **environment):
+            """A program for the other processor, with the shared libraries of a folder."""
+            given = [word for name, value in environment.items() for word in ("-E", f"{name}={value}")]
+            return rig.must(("qemu-aarch64", "-L", root, *given, *command))
+
+        def archive_and_c():
+            file = one(release, "zonda-*-linux-aarch64-glibc*.tar.xz")
+            start = time.monotonic()
+            with tarfile.open(file) as packed:
+                packed.extractall(scratch)
+            (place,) = scratch.glob("zonda-*-aarch64-*")
+            note("aarch64: archive unpacked", time.monotonic() - start, file.stat().st_size / 1e6, total(place) / 1e6)
+            cross = "/usr/aarch64-linux-gnu"
+            emulated(cross, place / "bin/zonda", "--version")
+            # Started by the emulator, the command has its file's name; the tools' names are links to it.
+            emulated(cross, "-0", "ncgen", place / "bin/ncgen", "-4", "-o", scratch / "small.nc", HERE / "small.cdl")
+            contains("ncdump", emulated(cross, "-0", "ncdump", place / "bin/ncdump", scratch / "small.nc"), "9, 10, 11, 12 ;")
+            rig.must(("aarch64-linux-gnu-gcc", HERE / "hello.c", "-I", place / "include", "-L", place / "lib", "-lnetcdf", f"-Wl,-rpath,{place}/lib", "-o", scratch / "hello"))
+            contains("hello.c", emulated(cross, scratch / "hello", scratch / "small.nc"), "of Zonda")
+
+        def python():
+            root = other_root(scratch / "root")
+            for path in sorted(release.glob("*_arm64.deb")):
+                if "-dbgsym" not in path.name:
+                    subprocess.run(("dpkg-deb", "-x", path, root), check=True)
+            libraries = ":".join(f"/usr/lib/aarch64-linux-gnu/{name}" for name in ("blas", "lapack"))
+            code = f"import numpy, zonda; print(zonda.get_lib()); print(float(zonda.open('{scratch}/small.nc')['t'][:].sum()), zonda.__version__)"
+            interpreter = next((root / "usr/bin").glob("python3.[0-9]*"))
+            how = {"PYTHONHOME": root / "usr", "LD_LIBRARY_PATH": libraries}
+            said = emulated(root, interpreter, "-c", code, **how)
+            contains("python3-zonda", said, f"78.0 {options.version}")
+            note("aarch64: packages", None, sum(path.stat().st_size for path in release.glob("*_arm64.deb") if "-dbgsym" not in path.name) / 1e6)
+            file = one(release, "zonda-*-abi3-manylinux*_aarch64.whl")
+            shutil.rmtree(root / "usr/lib/python3/dist-packages/zonda")
+            with zipfile.ZipFile(file) as packed:
+                packed.extractall(scratch / "wheel")
+            contains("wheel", emulated(root, interpreter, "-c", code, PYTHONPATH=scratch / "wheel", **how), f"78.0 {options.version}")
+            note("aarch64: wheel", None, file.stat().st_size / 1e6, total(scratch / "wheel") / 1e6)
+
+        for step in (archive_and_c, python):
+            counts.attempt(f"aarch64: {step.__name__}", step)
 
 
 def prefix(counts, options):
@@ -450,6 +514,10 @@ def files(counts, options):
         if newest > limit:
             raise rig.Wrong(f"{path.name} asks for glibc {'.'.join(map(str, newest))}")
 
+    def is_for(machine, path):
+        said = subprocess.run(("readelf", "--file-header", "--wide", path), capture_output=True, text=True).stdout
+        contains(f"machine of {path.name}", re.search(r"Machine: *(.*)", said).group(1), machine)
+
     def wheels():
         found = sorted(release.glob("zonda-*.whl"))
         if not found:
@@ -461,11 +529,13 @@ def files(counts, options):
                 for wanted in ("THIRD-PARTY-NOTICES.txt", "zonda.cdx.json", "LICENSE-MIT", "libnetcdf.so.19", "libzonda-tls.so.1"):
                     if not any(name.endswith("/" + wanted) for name in names):
                         raise rig.Wrong(f"{path.name} has no {wanted}")
-                if "manylinux" in path.name:
-                    packed.extractall(scratch)
-                    limit = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)", path.name).groups()))
-                    for file in [*scratch.rglob("*.so*"), *scratch.rglob("bin/zonda")]:
-                        asks_for(limit, file)
+                packed.extractall(scratch)
+                # musl has none of glibc's names.
+                found = re.search(r"manylinux_(\d+)_(\d+)", path.name)
+                limit = tuple(map(int, found.groups())) if found else (0,)
+                for file in [*scratch.rglob("*.so*"), *scratch.rglob("bin/zonda")]:
+                    asks_for(limit, file)
+                    is_for("AArch64" if "aarch64" in path.name else {"x86_64": "X86-64", "aarch64": "AArch64"}[ARCH], file)
 
     def bill():
         document = json.loads((release / "zonda.cdx.json").read_text())
@@ -498,19 +568,14 @@ def files(counts, options):
             counts.attempt(f"files: {step.__name__}", step)
 
 
-PARTS = {"files": rig.QUICK, "prefix": rig.QUICK, "deb": rig.FULL, "wheel": rig.FULL, "archive": rig.FULL}
-
-
-def private():
-    """Mounts of this process are nobody else's from here on."""
-    CLONE_NEWNS = 0x20000
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
-        return False
-    return subprocess.run(("mount", "--make-rprivate", "/")).returncode == 0
+PARTS = {
+    "files": (files, rig.QUICK), "prefix": (prefix, rig.QUICK), "deb": (deb, rig.FULL), "newer": (newer, rig.FULL), "wheel": (wheel, rig.FULL), "archive": (archive, rig.FULL),
+    "musl": (musl, rig.FULL), "aarch64": (aarch64, rig.FULL),
+}  # fmt: skip
 
 
 def main():
-    made = rig.parser(__doc__, parts=PARTS)
+    made = rig.parser(__doc__, parts={part: mark for part, (_, mark) in PARTS.items()})
     made.add_argument("--release", type=Path, default=ROOT / "out/release", help="what make release made (%(default)s)")
     options = rig.arguments(made)
     options.version = subprocess.run((ROOT / "scripts/release/version.py",), check=True, capture_output=True, text=True).stdout.strip()
@@ -520,7 +585,7 @@ def main():
     if os.geteuid() != 0 or not private():
         rig.skip_all("root file systems need root and mounts")
     for part in options.chosen():
-        {"deb": deb, "wheel": wheel, "archive": archive, "prefix": prefix, "files": files}[part](counts, options)
+        PARTS[part][0](counts, options)
     show()
     return counts
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import zonda
-from zonda.xarray_engine import _xarray
+from zonda.xarray_engine import _release
 
 ALONE = Path(__file__).with_name("alone.py")
 CHECKS = re.findall(r"^def check_(\w+)", ALONE.read_text(), re.MULTILINE)
@@ -27,7 +27,7 @@ def python(request, tmp_path_factory):
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     # It does not say that it is too old for pandas 3, which loses the types of its text.
-    wanted = [f"xarray=={_xarray.OLDEST}.*", "pandas<3"] if request.param == "oldest" else ["xarray"]
+    wanted = [f"xarray=={_release.OLDEST}.*", "pandas<3"] if request.param == "oldest" else ["xarray"]
     done = subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted], capture_output=True, text=True
     )
@@ -57,7 +57,16 @@ def test_the_oldest_release_is_the_one_of_the_package():
     pyproject = Path(__file__).resolve().parents[3] / "pyproject.toml"
     if not pyproject.is_file():
         pytest.skip("not in a checkout")
-    assert set(re.findall(r"xarray>=([\d.]+)", pyproject.read_text())) == {_xarray.OLDEST}
+    assert set(re.findall(r"xarray>=([\d.]+)", pyproject.read_text())) == {_release.OLDEST}
+
+
+@pytest.mark.parametrize("version, too_old", [("2023.01.0", True), ("2024.9.0", True), ("2024.10.0", False), ("2026.1.0", False), ("999", False)])
+def test_an_older_release_is_named(version, too_old, monkeypatch):
+    monkeypatch.setattr("xarray.__version__", version)
+    if not too_old:
+        return _release.check()
+    with pytest.raises(ImportError, match=f"xarray 2024.10 or newer is needed .* this is {version}"):
+        _release.check()
 
 
 def test_private_names_are_in_one_place():

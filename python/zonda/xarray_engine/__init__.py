@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from zonda import _xarray_default
 
-from ._entrypoint import ZondaBackendEntrypoint
+from . import _release
+
+_release.check()
+
+from ._entrypoint import ZondaBackendEntrypoint  # noqa: E402
 
 if TYPE_CHECKING:
     from ._many import open_mfdataset

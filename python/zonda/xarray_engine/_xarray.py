@@ -3,7 +3,7 @@
 Documented are `xarray` itself with `xarray.conventions`, `xarray.backends` (of which an engine is made) and
 `xarray.core.indexing` ("How to add a new backend"): those are imported where they are used. All else is here, each name with
 what is done where a release has none. `python/tests/engine/test_releases.py` runs the engine on the oldest release that is
-supported (`OLDEST`) and on the newest.
+supported (`_release.OLDEST`) and on the newest.
 """
 
 from __future__ import annotations
@@ -31,13 +31,10 @@ except ImportError:  # another xarray: it decodes itself what is packed, and dat
     _choose_float_dtype = None
 
 __all__ = [
-    "OLDEST", "ArrayWriter", "CharacterArrayCoder", "EncodedStringCoder", "WritableCFDataStore", "array_names",
+    "ArrayWriter", "CharacterArrayCoder", "EncodedStringCoder", "WritableCFDataStore", "array_names",
     "checked", "choose_float_dtype", "dask_scheduler", "decode_cf_datetime", "delayed_close", "dtypes", "dump_to_store",
     "elementwise_array", "encode_nc3_attr_value", "encode_nc3_variable", "makes_indexes", "tree_of", "unlimited", "write_lock", "writers",
 ]  # fmt: skip
-
-#: The oldest release of xarray that is supported; pyproject.toml says the same.
-OLDEST = "2024.10"
 
 #: The base of arrays that are decoded when they are indexed; `object` where there is none.
 elementwise_array = _ElementwiseFunctionArray
