@@ -39,6 +39,12 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
+/// Whether a place may be that of a dataset of OPeNDAP, and of a file.
+fn asks_for_both(place: &Path) -> bool {
+    let text = place.to_string_lossy();
+    text.starts_with("http") && zonda::is_url(place) && !text.contains('#')
+}
+
 /// Whether only a dataset of OPeNDAP has the code: `NC_EDAP` to `NC_EAUTH`.
 fn is_dap_code(code: zonda::NcError) -> bool {
     (zonda::NcError::Auth.code()..=zonda::NcError::Dap.code()).contains(&code.code())
@@ -52,7 +58,10 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
         let message = format!("{}: {}", label.display(), text_of(error.code()));
         // Error codes say neither how many bytes were missing, nor what a server answered, nor what is wrong with a constraint or a document.
         let place = input::place(&options.file);
-        let is_of_server = zonda::is_url(&place) || zonda::names_dap(&place) || is_dap_code(error.code());
+        let is_of_dap = zonda::names_dap(&place) || is_dap_code(error.code());
+        // A URL that says nothing of what is there was tried as both.
+        let is_of_none = asks_for_both(&place) && matches!(error.code(), zonda::NcError::NotNc | zonda::NcError::NotFound);
+        let is_of_server = error.remote_failure().is_some() || is_of_dap || is_of_none;
         let is_more = error.code() == zonda::NcError::NoMem || is_of_server;
         match is_more {
             true => NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line())),
