@@ -83,10 +83,14 @@ heights-text|u
 CASES
     # Coordinates of thousands of millions of elements that nobody wrote: they are not all in memory.
     if "$ncgen" -k nc4 -o huge.nc "$here/view/huge.cdl" 2>/dev/null; then
-        runs "view at a place along a huge dimension" 1 "^$" "v: x has 3000000000 values, too many to look for one of them: --index x=INDEX takes one" \
-            bash -c 'ulimit -v 4000000; "$0" view huge.nc v --at x=5' "$zonda"
-        runs "view at an index along a huge dimension" 0 "x index 5|values   1" "" "$zonda" view huge.nc v --index x=5
-        runs "view at a place behind a missing one" 0 "y = 7" "^$" "$zonda" view huge.nc w --at y=7
+        golden "view along a huge dimension" "$here/view/huge.txt" bash -c '
+            ulimit -v 4000000
+            for words in "v --at x=5" "v --index x=5" "w --at y=7" "w --at y=4"; do
+                "$0" view huge.nc $words 2>&1
+                echo "$words: $?"
+            done' "$zonda"
+    else
+        skip "view along a huge dimension: this ncgen makes no netCDF-4 files"
     fi
     # Cells as large as bounds say: layers, and cells with corners that leave room between them.
     "$ncgen" -k nc3 -o bounds.nc "$here/view/bounds.cdl"
