@@ -107,11 +107,23 @@ fi
 # may hold it beside another Rust library, without what these do not reach. The bitcode of Rust's std goes out: tools with an LLVM
 # plugin of another version choke on it.
 grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
-sed 's/^/-u /' "$scratch/global" >"$scratch/reached"
+sed '/./s/^/-u /' "$scratch/global" >"$scratch/reached"
+[ ! "$beside" ] || echo '-u zonda_tls_linked' >>"$scratch/reached"
 "$cc" -r -nostdlib -o "$scratch/whole.o" -Wl,-T,scripts/static.ld -Wl,--gc-sections -Wl,@"$scratch/reached" \
     -Wl,--force-group-allocation "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive ${ZONDA_UNWIND:+"$ZONDA_UNWIND"}
-"$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
-    --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
+objcopy=("$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd)
+if [ "$beside" ]; then
+    # It has no library beside: the variable that points to the table of TLS takes the place of the empty one (crates/zonda-tls/src/beside.rs).
+    "$cc" -r -nostdlib -o "$scratch/whole-tls.o" -Wl,-T,scripts/static.ld -Wl,--gc-sections -Wl,--undefined=zonda_tls_here \
+        -Wl,--force-group-allocation -Wl,--whole-archive "$scratch/tls.a" -Wl,--no-whole-archive
+    "${objcopy[@]}" --keep-global-symbol=zonda_tls_linked --redefine-sym zonda_tls_here=zonda_tls_linked "$scratch/whole-tls.o" "$scratch/named-tls.o"
+    # Names that only what went out referred to, such as those that other parts of Rust's std do without, would be wanted of every program.
+    "${objcopy[@]}" --strip-unneeded "$scratch/named-tls.o" "$scratch/tls.o"
+    { cat "$scratch/global"; echo zonda_tls_linked; } >"$scratch/both"
+    "${objcopy[@]}" --keep-global-symbols="$scratch/both" --weaken-symbol=zonda_tls_linked "$scratch/whole.o" "$scratch/part.o"
+    "$cc" -r -nostdlib -o "$scratch/whole.o" "$scratch/part.o" "$scratch/tls.o"
+fi
+"${objcopy[@]}" --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
 "$("$cc" -print-prog-name=ar)" rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
 
 # put FILE... FOLDER: replaces files by rename, since programs may have the old ones mapped.

@@ -26,6 +26,17 @@ KNOWN = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT",
     "Unicode-3.0", "Unlicense", "Zlib", "bzip2-1.0.6",
 }  # fmt: skip
+# What our own crates have of others, which is no crate: the folder of a file, and the terms beside it. Each folder with terms has a row.
+ENCLOSED = (
+    {
+        "folder": "crates/zonda-plot/fonts", "name": "DejaVu Sans", "version": "2.37", "terms": "LICENSE", "licence": "Bitstream-Vera",
+        "page": "https://dejavu-fonts.github.io", "description": "The font of pictures, a part of its letters",
+    },
+    {
+        "folder": "crates/zonda-plot/coast", "name": "Natural Earth", "version": "4.1", "terms": "NOTICE", "licence": "public domain; ISC",
+        "page": "https://www.naturalearthdata.com", "description": "Coastlines at 1:110 million, in the public domain, by way of world-atlas 2.0.2 (ISC)",
+    },
+)  # fmt: skip
 TEXT = re.compile(r"(?i)^(licen[cs]e|copying|notice|unlicense|copyright)")
 RULE = "=" * 78
 # What Rust brings for musl, and files for it have in them: name, licence, what it asks to be said.
@@ -110,9 +121,10 @@ def notices(packages, rust, target):
         for path in found:
             text = path.read_text(errors="replace").strip()
             groups.setdefault(" ".join(text.split()), (text, []))[1].append(label)
-    # What our own crates have of others, such as a font, has its licence beside it.
-    for path in sorted(ROOT.glob("crates/*/*/LICENSE*")):
-        groups[str(path)] = (path.read_text().strip(), [f"{path.parent.name} in {path.parts[-3]}"])
+    for part in enclosed():
+        label = f"{part['name']} {part['version']}"
+        lines.append(f"{label:32} {part['licence']:44} {part['page']}")
+        groups[part["folder"]] = ((ROOT / part["folder"] / part["terms"]).read_text().strip(), [f"{label} ({part['description']})"])
     own = [f"{RULE}\n{', '.join(dict.fromkeys(users))}\n{RULE}\n\n{text}\n" for text, users in groups.values()]
     return (
         "Zonda is under the MIT licence or the Apache License 2.0 (LICENSE-MIT, LICENSE-APACHE), as you choose.\n"
@@ -122,6 +134,15 @@ def notices(packages, rust, target):
         + "".join(f"{name}: {about}\n\n" for name, _, about in (OF_MUSL if "musl" in target else ()))
         + "\n".join(lines) + "\n\n" + "\n".join(own)
     )
+
+
+def enclosed():
+    """What our own crates have of others. A folder with terms of which nothing is known here is an error, as is a row without its folder."""
+    found = {str(path.relative_to(ROOT)) for kind in ("LICENSE*", "NOTICE*") for path in ROOT.glob(f"crates/*/*/{kind}")}
+    known = {f"{part['folder']}/{part['terms']}" for part in ENCLOSED}
+    if found != known:
+        raise SystemExit(f"notices.py: terms of what others made, by the table of this script or by the files, and not by both: {', '.join(sorted(found ^ known))}")
+    return ENCLOSED
 
 
 def checksums():
@@ -155,6 +176,14 @@ def bill(own, others, edges, rust, version, target):
             made["externalReferences"] = [{"type": "vcs", "url": package["repository"]}]
         return made
 
+    def data(part):
+        terms = [{"license": {"id": word}} if re.fullmatch(r"[A-Za-z0-9.-]+", word) else {"license": {"name": word}} for word in part["licence"].split("; ")]
+        name = f"pkg:generic/{part['name'].lower().replace(' ', '-')}@{part['version']}"
+        return {
+            "type": "data", "bom-ref": name, "name": part["name"], "version": part["version"], "purl": name, "description": part["description"],
+            "licenses": terms, "externalReferences": [{"type": "website", "url": part["page"]}],
+        }  # fmt: skip
+
     std = f"pkg:generic/rust-std@{rust}"
     top = f"pkg:generic/zonda@{version}"
     wanted = {package["id"]: package for package in (*own, *others)}
@@ -177,7 +206,7 @@ def bill(own, others, edges, rust, version, target):
         ] + [
             {"type": "library", "bom-ref": f"pkg:generic/{name}?of=rust-std@{rust}", "name": name, "licenses": [{"expression": licence}]}
             for name, licence, _ in (OF_MUSL if "musl" in target else ())
-        ],
+        ] + [data(part) for part in enclosed()],
         "dependencies": dependencies,
     }  # fmt: skip
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()

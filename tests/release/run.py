@@ -42,9 +42,9 @@ PROGRAMS = "nco cdo netcdf-bin gcc libc6-dev gfortran pkg-config libnetcdff-dev 
 NEWER = "nco netcdf-bin gcc libc6-dev pkg-config python3-numpy python3-xarray python3-cftime"
 # An older version that packages are upgraded from.
 OLDER = "0.1.9+git20261101"
-# In millions of bytes: what is wanted, and what it is today, which must not become more.
+# In millions of bytes: what is wanted, which is met (docs/dev/sizes.md), and what must not be reached again.
 WANTED = {"libnetcdf.so.19": 11, "installed by make install": 45, "wheel": 18}
-LIMITS = {"libnetcdf.so.19": 12.8, "installed by make install": 31, "wheel": 18.6}
+LIMITS = {"libnetcdf.so.19": 11, "installed by make install": 29, "wheel": 18}
 
 table = []
 
@@ -540,7 +540,7 @@ def files(counts, options):
     def bill():
         document = json.loads((release / "zonda.cdx.json").read_text())
         names = {component["name"] for component in document["components"]}
-        missing = {"zonda-capi", "zonda-nc4", "ring", "zstd-sys", "rust-std", "zonda-tls-engine"} - names
+        missing = {"zonda-capi", "zonda-nc4", "ring", "zstd-sys", "rust-std", "zonda-tls-engine", "DejaVu Sans", "Natural Earth"} - names
         if missing or document["bomFormat"] != "CycloneDX":
             raise rig.Wrong(f"the bill of materials lacks {missing}")
         references = {component["bom-ref"] for component in document["components"]} | {document["metadata"]["component"]["bom-ref"]}

@@ -14,6 +14,14 @@ FILE = "files/example_2.nc"
 NAME = "libzonda-tls.so.1"
 CAPI = Path(__file__).with_name("capi.py")
 # Tables of other versions, and none at all.
+STATIC = """#include <netcdf.h>
+#include <stdio.h>
+int main(int argc, char **argv) {
+    int id, code = argc > 1 ? nc_open(argv[1], NC_NOWRITE, &id) : NC_EINVAL;
+    puts(code == NC_NOERR ? "open" : nc_strerror(code));
+    return code != NC_NOERR || nc_close(id) != NC_NOERR;
+}
+"""
 TABLE = "unsigned table[64] = {%s}; const void *zonda_tls_table(void) { return %s; }\n"
 
 
@@ -24,7 +32,7 @@ def all_of(bench):
     if "nginx" not in bench.servers.running:
         bench.counts.skip("tls", "no nginx")
         return
-    for test in (when_it_is_loaded, missing, found_by_the_loader, no_library, other_versions, said_by_doctor):
+    for test in (when_it_is_loaded, static_library, missing, found_by_the_loader, no_library, other_versions, said_by_doctor):
         if bench.options.wants("tls " + test.__name__):
             bench.counts.attempt("tls " + test.__name__, test, bench)
 
@@ -60,6 +68,24 @@ def when_it_is_loaded(bench):
         [text] = [path.read_text(errors="replace") for path in bench.scratch.glob(log.name + ".*")]
         if (NAME in text) != expected or rig.SONAME not in text:
             raise Wrong("%s: that %s is loaded is %s" % (server, NAME, NAME in text))
+
+
+def static_library(bench):
+    """libnetcdf.a has it inside: a program that is linked with that opens https:// and needs no library beside."""
+    if not (rig.LIBDIR / "libnetcdf.a").exists():
+        raise rig.Skip("no libnetcdf.a in %s" % rig.LIBDIR)
+    folder = bench.scratch / "tls-static"
+    folder.mkdir()
+    (folder / "open.c").write_text(STATIC)
+    libraries = [rig.LIBDIR / "libnetcdf.a", "-lgcc_s", "-lpthread", "-ldl", "-lm"]
+    program = rig.compile_c(folder / "open", folder / "open.c", link=None, flags=["-I", rig.INCDIR], libraries=libraries)
+    log = folder / "loader"
+    env = environment(bench, LD_DEBUG="files", LD_DEBUG_OUTPUT=log)
+    done = bench.run([program, "%s/%s#mode=bytes" % (bench.servers.https, FILE)], env)
+    if done.returncode or done.stdout.strip() != "open":
+        raise Wrong("it ends with %s and says %s" % (done.returncode, done.stdout))
+    if any(NAME in path.read_text(errors="replace") for path in folder.glob(log.name + ".*")):
+        raise Wrong("it loads %s" % NAME)
 
 
 def refused(bench, folder, *words):

@@ -251,7 +251,7 @@ pub unsafe extern "C" fn nc_inq_dimids(
                 meta.group_parent().filter(|_| include_parents != 0)
             })?;
         }
-        ids.sort_unstable();
+        zonda_runtime::sort::sort(&mut ids);
         // SAFETY: the contract above covers both.
         Ok(unsafe { put_ids(ndims, dimids, ids.into_iter()) }?)
     })

@@ -12,7 +12,7 @@
 //! | `_FillValue` | the same | the same, if it keeps its value | the same |
 //! | default fill value | of types of two bytes and more | the same, and of bytes that are filled; not of numbers meant unsigned | does not count |
 //! | `valid_*` | of stored numbers, or of values if it has the packing's type | of stored numbers, if it keeps its values | do not count |
-//! | attributes of text, or of too many numbers | not used, a note | not used, a warning, or an error of NumPy's | xarray decodes |
+//! | attributes of text, or of too many numbers | numbers in text count; else not used, a note | not used, a warning, or an error of NumPy's | xarray decodes |
 //! | result | double, rounded to single if that is the packing's | what NumPy makes of the product and the sum | what holds the numbers, NaN, and the packing |
 
 use std::fmt;

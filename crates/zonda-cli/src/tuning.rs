@@ -49,6 +49,12 @@ pub(crate) const NCCOPY_LEAST_MEMORY_BYTES: u64 = 64 << 20;
 pub(crate) const CHUNK_CACHE_SHARE: u64 = 4;
 
 // Traces and pictures
+/// Values of a coordinate that are read at a time to find one of them. No row: it is done once.
+pub(crate) const COORDINATE_PIECE_ELEMS: usize = 1 << 20;
+
+/// The most values of a coordinate that one is looked for among: 1 GiB of memory, some seconds. No row: files have fewer.
+pub(crate) const MOST_COORDINATES: usize = 1 << 27;
+
 /// The most processes of a recording; a limit for files that are no recordings. No row: nobody
 /// waits for it.
 pub(crate) const RECORDED_PROCESSES: usize = 10_000;

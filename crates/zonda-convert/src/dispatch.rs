@@ -124,10 +124,18 @@ where
     F: Element,
     T: Element,
 {
+    // AVX2 has all instructions that these pairs need; a third build of them would be for blocks within the second-level cache alone
+    // (optimization-notes.md).
+    let wide: Kernel =
+        if const { F::IS_SMALL_INTEGER && T::IS_SMALL_INTEGER || F::FITS_I32 && T::IS_FLOAT } {
+            avx2::convert::<R, F, T, SWAP_IN, SWAP_OUT>
+        } else {
+            avx512::convert::<R, F, T, SWAP_IN, SWAP_OUT>
+        };
     Runnable(level.choose::<Kernel>(
         baseline::convert::<R, F, T, SWAP_IN, SWAP_OUT>,
         avx2::convert::<R, F, T, SWAP_IN, SWAP_OUT>,
-        avx512::convert::<R, F, T, SWAP_IN, SWAP_OUT>,
+        wide,
     ))
 }
 

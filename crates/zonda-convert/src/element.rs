@@ -8,6 +8,15 @@ pub(crate) trait Element: Copy {
     /// `[u8; size_of::<Self>()]`.
     type Bytes: Copy;
 
+    /// Whether it is an integer of up to 32 bits.
+    const IS_SMALL_INTEGER: bool;
+
+    /// Whether it is an integer all of whose values a signed one of 32 bits has.
+    const FITS_I32: bool;
+
+    /// Whether it is a floating-point number.
+    const IS_FLOAT: bool;
+
     /// The whole cells of `bytes`; a tail shorter than one cell is left out.
     fn cells(bytes: &[u8]) -> &[Self::Bytes];
 
@@ -25,6 +34,11 @@ macro_rules! element {
     ($($ty:ty, $bits:ty, $to_bits:expr, $from_bits:expr;)*) => {$(
         impl Element for $ty {
             type Bytes = [u8; size_of::<$ty>()];
+            const IS_SMALL_INTEGER: bool = size_of::<$ty>() < 8 && !Self::IS_FLOAT;
+            const FITS_I32: bool = Self::IS_SMALL_INTEGER
+                && (size_of::<$ty>() < 4 || (-1_i8) as $ty < 0 as $ty);
+            // A half is not zero.
+            const IS_FLOAT: bool = 1 as $ty / 2 as $ty != 0 as $ty;
 
             #[inline(always)]
             fn cells(bytes: &[u8]) -> &[Self::Bytes] {

@@ -458,7 +458,7 @@ impl Object {
             }
         }
         // The sort keeps the order of those that have no rank.
-        items.sort_by_key(|item| item.creation_order);
+        zonda_runtime::sort::sort_by_key(&mut items, |item| item.creation_order);
         items.shrink_to_fit();
         Ok(Attributes { items })
     }

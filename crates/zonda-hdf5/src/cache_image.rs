@@ -75,7 +75,7 @@ impl Overlay {
             images.push(Image { at, start, len });
         }
         reader.checksum(&bytes)?;
-        images.sort_unstable_by_key(|image| image.at);
+        zonda_runtime::sort::sort_by_key(&mut images, |image| image.at);
         let pairs = images.iter().zip(images.iter().skip(1));
         if let Some((_, image)) = pairs.into_iter().find(|(one, next)| one.end() > next.at) {
             let (structure, at) = (NAME, image.at);

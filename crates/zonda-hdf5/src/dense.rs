@@ -41,10 +41,10 @@ impl EncodedMessages {
 pub(crate) fn by_name(names: &[&[u8]]) -> Vec<(u32, usize)> {
     let hashes = names.iter().map(|name| lookup3(name, 0));
     let mut order: Vec<_> = hashes.zip(0usize..).collect();
-    order.sort_unstable();
+    zonda_runtime::sort::sort(&mut order);
     // Names are compared only now, since few have one hash.
     for same in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-        same.sort_unstable_by_key(|&(_, i)| names.get(i));
+        zonda_runtime::sort::sort_by_key(same, |&(_, i)| names.get(i));
     }
     order
 }

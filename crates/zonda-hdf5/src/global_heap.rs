@@ -162,7 +162,7 @@ impl File {
         if !self.is_remote() {
             return Ok(());
         }
-        addrs.sort_unstable();
+        zonda_runtime::sort::sort(&mut addrs);
         addrs.dedup();
         let cache = self.heap_cache();
         addrs.retain(|&addr| cache.get(addr).is_none());

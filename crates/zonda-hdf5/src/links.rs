@@ -286,9 +286,11 @@ impl Object {
             }
         }
         if self.tracks_creation_order(file)? {
-            links.sort_by(|a, b| (a.creation_order, &a.name).cmp(&(b.creation_order, &b.name)));
+            zonda_runtime::sort::sort_by(&mut links, |a, b| {
+                (a.creation_order, &a.name).cmp(&(b.creation_order, &b.name))
+            });
         } else {
-            links.sort_by(|a, b| a.name.cmp(&b.name));
+            zonda_runtime::sort::sort_by(&mut links, |a, b| a.name.cmp(&b.name));
         }
         Ok(links)
     }
@@ -328,7 +330,9 @@ impl Object {
         }
         let tracked = self.tracks_creation_order(file).unwrap_or(false);
         let rank = |link: &Link| if tracked { link.creation_order } else { None };
-        salvaged.links.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
+        zonda_runtime::sort::sort_by(&mut salvaged.links, |a, b| {
+            (rank(a), &a.name).cmp(&(rank(b), &b.name))
+        });
         Ok((salvaged.links, salvaged.faults))
     }
 

@@ -162,8 +162,8 @@ fn from_link_messages(
     file: &File,
     names: &mut BTreeMap<FileAddr, Option<Box<[u8]>>>,
 ) -> Result<()> {
-    let wanted: BTreeSet<FileAddr> =
-        names.iter().filter(|(_, name)| name.is_none()).map(|(addr, _)| *addr).collect();
+    let mut wanted: BTreeSet<FileAddr> = BTreeSet::new();
+    wanted.extend(names.iter().filter(|(_, name)| name.is_none()).map(|(addr, _)| *addr));
     if wanted.is_empty() {
         return Ok(());
     }

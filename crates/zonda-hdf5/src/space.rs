@@ -250,7 +250,7 @@ impl Space {
         let free = self.free.range(..end).map(|(&at, &len)| (at, at.saturating_add(len)));
         let mut known: Vec<_> =
             waiting.chain(free).filter(|&(at, behind)| at < end && behind > begin).collect();
-        known.sort_unstable();
+        zonda_runtime::sort::sort(&mut known);
         let mut from = begin;
         for (at, behind) in known.into_iter().chain([(end, end)]) {
             self.release(from, at.saturating_sub(from));

@@ -239,7 +239,7 @@ impl FileUsage {
 
     /// Sorts the extents, and joins those of one object and kind that touch.
     fn settle(&mut self) {
-        self.extents.sort_unstable_by_key(|extent| (extent.at, extent.len));
+        zonda_runtime::sort::sort_by_key(&mut self.extents, |extent| (extent.at, extent.len));
         self.extents.dedup_by(|next, last| {
             let touches =
                 next.kind == last.kind && next.owner == last.owner && next.at == last.end();

@@ -405,7 +405,7 @@ impl Flight {
             }
         }
         let mut ranks: Vec<usize> = self.pending.iter().filter_map(|one| one.from).collect();
-        ranks.sort_unstable();
+        zonda_runtime::sort::sort(&mut ranks);
         ranks.dedup();
         Ok(ranks)
     }

@@ -234,7 +234,7 @@ impl ElementForm {
 /// Appends the members of a struct, in the order of their names.
 fn identify_members(members: &[StructMember], out: &mut Vec<u8>) {
     let mut sorted: Vec<&StructMember> = members.iter().collect();
-    sorted.sort_by(|a, b| a.name.cmp(&b.name));
+    zonda_runtime::sort::sort_by(&mut sorted, |a, b| a.name.cmp(&b.name));
     out.extend((sorted.len() as u64).to_le_bytes());
     for member in sorted {
         text(&member.name, out);
@@ -246,7 +246,7 @@ fn identify_members(members: &[StructMember], out: &mut Vec<u8>) {
 /// Appends the members of an enum, in the order of their names.
 fn identify_enum_members(members: &[Member], out: &mut Vec<u8>) {
     let mut sorted: Vec<_> = members.iter().collect();
-    sorted.sort();
+    zonda_runtime::sort::sort(&mut sorted);
     out.extend((sorted.len() as u64).to_le_bytes());
     for (name, value) in sorted {
         text(name, out);

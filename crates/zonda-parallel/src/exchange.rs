@@ -247,7 +247,7 @@ fn write_runs(storage: &dyn Storage, messages: &[Vec<WriteRange<'_>>]) -> Result
     let mut runs = memory::room(n)?;
     runs.extend(messages.iter().flatten().map(|run| WriteRange { at: run.at, data: run.data }));
     // Those that begin at one place overlap.
-    runs.sort_unstable_by_key(|run| run.at);
+    zonda_runtime::sort::sort_by_key(&mut runs, |run| run.at);
     let ends_before = |pair: &[WriteRange<'_>]| match pair {
         [one, next] => one.at.saturating_add(one.data.len() as u64) <= next.at,
         _ => true,
@@ -409,7 +409,7 @@ impl ParallelFile {
             Err(error) => return Ok(failed.and(Err(error))),
         };
         received.extend(own);
-        received.sort_by_key(|message| message.rank);
+        zonda_runtime::sort::sort_by_key(&mut received, |message| message.rank);
         let runs: Option<Vec<_>> = received.iter().map(|one| runs_of(&one.bytes)).collect();
         let runs = runs.ok_or_else(|| self.lose(damaged_message()))?;
         let runs: std::result::Result<Vec<_>, NoMemory> = runs.into_iter().collect();

@@ -104,7 +104,9 @@ impl Ledger {
 
     fn sorted(&self, mut list: Vec<(SharedChunk, usize)>) -> Vec<(SharedChunk, usize)> {
         let number = |var: VarRef| self.vars.get(&var).copied().unwrap_or(usize::MAX);
-        list.sort_by(|(a, _), (b, _)| (number(a.var), &a.key).cmp(&(number(b.var), &b.key)));
+        zonda_runtime::sort::sort_by(&mut list, |(a, _), (b, _)| {
+            (number(a.var), &a.key).cmp(&(number(b.var), &b.key))
+        });
         list
     }
 

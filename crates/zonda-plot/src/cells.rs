@@ -1,6 +1,6 @@
 //! Where the cells of a map are.
 
-use crate::axis::{Axis, AxisKind};
+use crate::axis::{Axis, AxisKind, Spacing};
 use crate::curved::Curved;
 use crate::error::{Error, Result};
 use crate::frame::Ranged;
@@ -105,7 +105,7 @@ impl CellEdges {
         };
         if let Some(edges) = edges {
             check(edges, n_cells + 1)?;
-            return Ok(CellEdges(edges.to_vec()).on_globe(axis));
+            return Ok(CellEdges(edges.to_vec()).on_globe(axis).with_logarithms(axis, centres));
         }
         let Some(centres) = centres else {
             return Ok(CellEdges((0..=n_cells).map(|i| i as f64 - 0.5).collect()));
@@ -115,6 +115,12 @@ impl CellEdges {
             let (only, half) = (centres[0], axis.half_unit(centres[0]));
             return Ok(CellEdges(vec![only - half, only + half]));
         };
+        if axis.spacing == Spacing::Log {
+            return match centres.iter().all(|centre| axis.shows(*centre)) {
+                true => Ok(CellEdges(by_ratios(centres))),
+                false => Err(Error::NoLogarithm { axis: name() }),
+            };
+        }
         let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
         let mut edges = Vec::with_capacity(n_cells + 1);
         edges.push(first - (centres[1] - first) / 2.0);
@@ -132,6 +138,18 @@ impl CellEdges {
         self
     }
 
+    /// On a logarithmic axis, an outer edge without a logarithm, such as the top of the atmosphere, is as far from its cell's middle as the other one is.
+    fn with_logarithms(mut self, axis: &Axis, centres: Option<&[f64]>) -> CellEdges {
+        let (Spacing::Log, Some(centres)) = (axis.spacing, centres) else { return self };
+        let last = self.0.len() - 1;
+        for (edge, inner, centre) in [(0, 1, 0), (last, last - 1, centres.len() - 1)] {
+            if !axis.shows(self.0[edge]) {
+                self.0[edge] = centres[centre] * (centres[centre] / self.0[inner]);
+            }
+        }
+        self
+    }
+
     fn ranged<'a>(&self, axis: &'a Axis) -> Ranged<'a> {
         let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
         Ranged { axis, low: first.min(last), high: first.max(last) }
@@ -143,5 +161,45 @@ impl CellEdges {
         let before =
             self.0.partition_point(|edge| if rising { *edge <= number } else { *edge > number });
         before.saturating_sub(1).min(self.0.len() - 2)
+    }
+}
+
+/// Where cells end whose middles these are, by equal ratios to both sides.
+fn by_ratios(centres: &[f64]) -> Vec<f64> {
+    let [first, .., last] = centres else {
+        return centres.iter().flat_map(|only| [only / 2.0, only * 2.0]).collect();
+    };
+    // Of roots: products of huge or tiny numbers may be none.
+    let between = |a: f64, b: f64| a.sqrt() * b.sqrt();
+    let (second, before) = (centres[1], centres[centres.len() - 2]);
+    let mut edges = vec![first * (first / second).sqrt()];
+    edges.extend(centres.windows(2).map(|pair| between(pair[0], pair[1])));
+    edges.push(last * (last / before).sqrt());
+    edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(centres: &[f64], bounds: Option<&[f64]>) -> Result<Vec<f64>> {
+        let axis = Axis::new("pressure", AxisKind::Number).log();
+        Ok(CellEdges::new(&axis, centres.len(), Some(centres), bounds)?.0)
+    }
+
+    #[test]
+    fn cells_on_a_logarithmic_axis_end_by_ratios() {
+        let close = |found: Vec<f64>, wanted: &[f64]| {
+            assert_eq!(found.len(), wanted.len());
+            for (found, wanted) in found.iter().zip(wanted) {
+                assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
+            }
+        };
+        close(edges(&[1.0, 4.0, 16.0], None).unwrap(), &[0.5, 2.0, 8.0, 32.0]);
+        close(edges(&[900.0, 100.0], None).unwrap(), &[2700.0, 300.0, 100.0 / 3.0]);
+        // The top of the atmosphere is at 0.
+        close(edges(&[10.0, 50.0], Some(&[0.0, 20.0, 80.0])).unwrap(), &[5.0, 20.0, 80.0]);
+        close(edges(&[50.0, 10.0], Some(&[80.0, 20.0, 0.0])).unwrap(), &[80.0, 20.0, 5.0]);
+        assert!(matches!(edges(&[0.0, 1.0], None), Err(Error::NoLogarithm { .. })));
     }
 }

@@ -32,6 +32,12 @@ pub enum Error {
         /// Title of the axis.
         axis: String,
     },
+    /// An axis by ratios has coordinates that are zero or below.
+    #[error("the coordinates along {axis} are not all above zero, so they have no logarithms")]
+    NoLogarithm {
+        /// Title of the axis.
+        axis: String,
+    },
     /// There is nothing that could be drawn.
     #[error("there is nothing to draw")]
     Empty,

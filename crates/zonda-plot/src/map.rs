@@ -20,11 +20,11 @@ pub struct MapField<'a> {
     pub rows: usize,
     /// Row after row, `columns` numbers each; one that is not finite is missing.
     pub values: &'a [f64],
-    /// The horizontal axis; its spacing is linear.
+    /// The horizontal axis. On a logarithmic one, the middles are above zero.
     pub x: Axis,
     /// Where the middles of the columns are, rising or falling; 0, 1, 2 … by default.
     pub x_centres: Option<&'a [f64]>,
-    /// The vertical axis; its spacing is linear.
+    /// The vertical axis.
     pub y: Axis,
     /// Where the middles of the rows are, rising or falling; 0, 1, 2 … by default.
     pub y_centres: Option<&'a [f64]>,
@@ -89,12 +89,13 @@ const MOST_HEIGHT: f64 = 0.8;
 /// Draws a field as a map. Each cell is as large as the half-way lines to its neighbours make it.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Coordinates`], [`Error::NotMonotonic`] for a field that is none,
+/// [`Error::Shape`], [`Error::Coordinates`], [`Error::NotMonotonic`], [`Error::NoLogarithm`] for a field that is none,
 /// [`Error::Empty`] for one without cells, [`Error::Width`].
 ///
 /// [`Error::Shape`]: crate::Error::Shape
 /// [`Error::Coordinates`]: crate::Error::Coordinates
 /// [`Error::NotMonotonic`]: crate::Error::NotMonotonic
+/// [`Error::NoLogarithm`]: crate::Error::NoLogarithm
 /// [`Error::Empty`]: crate::Error::Empty
 /// [`Error::Width`]: crate::Error::Width
 pub fn map(field: &MapField<'_>, options: &MapOptions) -> Result<Chart> {

@@ -55,7 +55,7 @@ pub(crate) fn candidates(folder: &Path) -> Vec<PathBuf> {
         })
         .map(|entry| entry.path())
         .collect();
-    files.sort();
+    zonda_runtime::sort::sort(&mut files);
     files
 }
 

@@ -88,7 +88,7 @@ fn parts() -> Vec<&'static dyn Freeze> {
             parts.push(part);
         }
     }
-    parts.sort_by_key(|part| part.rank());
+    crate::sort::sort_by_key(&mut parts, |part| part.rank());
     parts
 }
 

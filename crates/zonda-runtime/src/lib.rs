@@ -28,6 +28,7 @@ mod process_pool;
 mod ranks;
 pub mod setting;
 mod settled;
+pub mod sort;
 mod tuning;
 pub mod worker;
 

@@ -69,7 +69,7 @@ impl OrphanedMemory {
             (word(slot::IS_LIVE) == 1 && fits && has_room).then_some(block)
         });
         let mut blocks: Vec<OrphanedBlock> = blocks.collect();
-        blocks.sort_unstable_by_key(|block| (block.owner, block.number));
+        zonda_runtime::sort::sort_by_key(&mut blocks, |block| (block.owner, block.number));
         blocks
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
 
 use rustls::ClientConfig;
 use zonda_tls::table::{
@@ -42,6 +43,11 @@ pub fn engine() -> Engine {
 extern "C" fn zonda_tls_table() -> *const Table {
     &raw const TABLE
 }
+
+/// What scripts/link.sh puts in the place of `zonda_tls_linked` in `libnetcdf.a`.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)] // a name for linkers
+static zonda_tls_here: AtomicPtr<Table> = AtomicPtr::new((&raw const TABLE).cast_mut());
 
 /// What a client is to us.
 type HeldClient = Arc<ClientConfig>;

@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use zonda_runtime::{Settled, beside};
 
@@ -39,12 +40,23 @@ fn listed(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", not ")
 }
 
+/// What the static library has instead of a library beside: in `libnetcdf.a`, scripts/link.sh puts the engine's variable, which points to its table, in the
+/// place of this one.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)] // a name for linkers
+static zonda_tls_linked: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+
 /// What does the work, in the library beside. Looked for until it was found, so that one that is installed later is taken.
 ///
 /// # Errors
 /// [`NoLibrary`].
 pub fn engine() -> Result<Engine, NoLibrary> {
     static ENGINE: Settled<Engine> = Settled::new();
+    let linked = zonda_tls_linked.load(Ordering::Relaxed);
+    if !linked.is_null() {
+        // SAFETY: the engine's own table, which was linked with this code.
+        return Ok(unsafe { Engine::new(&*linked) });
+    }
     if let Some(engine) = ENGINE.get() {
         return Ok(*engine);
     }

@@ -66,6 +66,32 @@ upright|section
 lat-lon-first|deep --no-coasts
 lat-lon-first-at|deep --at lat=30
 CASES
+    # Pressures of more than a decade by ratios, with bounds that end at 0 and without; panels along a dimension that is time by its units; numbers that
+    # are text.
+    "$ncgen" -k nc3 -o heights.nc "$here/view/heights.cdl"
+    while IFS='|' read -r name variable; do
+        # shellcheck disable=SC2086
+        golden "view $name" "$here/view/$name.txt" "$zonda" view heights.nc $variable
+        # shellcheck disable=SC2086
+        picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view heights.nc $variable
+    done <<'CASES'
+heights|T
+heights-layers|layers
+heights-panels|T --panels time=2
+heights-profile|T --panels Time
+heights-text|u
+CASES
+    # Coordinates of thousands of millions of elements that nobody wrote: they are not all in memory.
+    if "$ncgen" -k nc4 -o huge.nc "$here/view/huge.cdl" 2>/dev/null; then
+        golden "view along a huge dimension" "$here/view/huge.txt" bash -c '
+            ulimit -v 4000000
+            for words in "v --at x=5" "v --index x=5" "w --at y=7" "w --at y=4"; do
+                "$0" view huge.nc $words 2>&1
+                echo "$words: $?"
+            done' "$zonda"
+    else
+        skip "view along a huge dimension: this ncgen makes no netCDF-4 files"
+    fi
     # Cells as large as bounds say: layers, and cells with corners that leave room between them.
     "$ncgen" -k nc3 -o bounds.nc "$here/view/bounds.cdl"
     picture "view of bounds" "$here/view/bounds.svg.txt" "$zonda" view bounds.nc T

@@ -158,10 +158,10 @@ fn scale_and_offset() {
 #[test]
 fn what_has_no_meaning_is_said() {
     let given = [
-        ("scale_factor", text("0.5")),
+        ("scale_factor", text("a half")),
         ("add_offset", reals(ExtType::Double, &[1.0, 2.0])),
         ("valid_range", ints(ExtType::Short, &[1])),
-        ("missing_value", text("-99")),
+        ("missing_value", text("none")),
         ("_Unsigned", ints(ExtType::Int, &[1])),
         ("_FillValue", AttributeValue::Other),
     ];
@@ -174,4 +174,25 @@ fn what_has_no_meaning_is_said() {
     assert_eq!(values(&decoder, &[-99, -32767]), [Some(-99.0), None]);
     let text = decoder.unused().iter().map(Unused::to_string).next().unwrap();
     assert_eq!(text, "attribute _Unsigned is not used: it is not \"true\" or \"false\"");
+}
+
+/// As in fnoc1.nc, which the tests of netCDF and of OPeNDAP have had since 1990.
+#[test]
+fn numbers_written_as_text_count() {
+    let given = [("scale_factor", text("0.005")), ("missing_value", text("-32767"))];
+    let wind = decoder(ExtType::Short, &given);
+    assert_eq!(values(&wind, &[-1728, 2000, -32767]), [Some(-8.64), Some(10.0), None]);
+    assert!(wind.unused().is_empty());
+    let given = [
+        ("scale_factor", text("2")),
+        ("add_offset", text(" 1e1\0")),
+        ("valid_range", text("0, 9")),
+    ];
+    let bounded = decoder(ExtType::Short, &given);
+    assert_eq!(values(&bounded, &[-1, 0, 9, 10]), [None, Some(10.0), Some(28.0), None]);
+    for odd in ["", " ", "0.5 m", "half", "nan", "inf", "1,2", "0x10"] {
+        let odd = decoder(ExtType::Short, &[("scale_factor", text(odd))]);
+        assert_eq!(values(&odd, &[3]), [Some(3.0)]);
+        assert_eq!(odd.unused().len(), 1);
+    }
 }

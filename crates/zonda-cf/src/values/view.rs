@@ -8,9 +8,17 @@ use super::{AttributeValue, Factor, FillRule, Range, Scaling, Unused, ValueRules
 
 pub(super) fn rules<E>(
     ty: ExtType,
-    attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
+    mut attribute: impl FnMut(&'static str) -> Result<AttributeValue, E>,
 ) -> Result<ValueRules, E> {
-    let mut reading = AttributeReader::new(attribute);
+    let mut reading = AttributeReader::new(|name| {
+        let found = attribute(name)?;
+        Ok(match &found {
+            AttributeValue::Text(text) if name != "_Unsigned" => {
+                numbers_in(ty, text).unwrap_or(found)
+            }
+            _ => found,
+        })
+    });
     let taken_as = taken_as(ty, &mut reading)?;
     let as_stored = |number| as_stored(ty, taken_as, number);
 
@@ -62,6 +70,25 @@ pub(super) fn rules<E>(
         unused: reading.unused,
         ..ValueRules::none(ty)
     })
+}
+
+/// Numbers that somebody wrote as text, such as "0.005" or "0, 100"; `None` where there is anything else in it. Old files have such attributes, and
+/// what they mean is in no doubt. Whole numbers have the variable's type.
+fn numbers_in(ty: ExtType, text: &[u8]) -> Option<AttributeValue> {
+    let text = std::str::from_utf8(text).ok()?.trim_matches(['\0', ' ']);
+    let mut is_whole = true;
+    let mut number = |word: &str| {
+        if let Ok(number) = word.parse() {
+            return Some(CfNumber::Int(number));
+        }
+        is_whole = false;
+        let is_number = word.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+        word.parse().ok().filter(|n: &f64| is_number && n.is_finite()).map(CfNumber::Real)
+    };
+    let words = text.split([',', ' ']).filter(|word| !word.is_empty());
+    let numbers: Vec<CfNumber> = words.map(&mut number).collect::<Option<_>>()?;
+    let ty = if is_whole { ty } else { ExtType::Double };
+    (!numbers.is_empty()).then_some(AttributeValue::Numbers(ty, numbers))
 }
 
 /// The least and the greatest valid number, each with the type of its attribute.

@@ -18,7 +18,8 @@ const NAME: &str = "deflate";
 
 thread_local! {
     /// The decoder's tables: a small chunk would cost as much to set them up as to inflate.
-    static DECODER: RefCell<Decoder> = const { RefCell::new(Decoder::new(Format::Zlib)) };
+    #[allow(clippy::missing_const_for_thread_local)] // its 14 kB, nearly all zeros, would be in the file, and be copied for each thread
+    static DECODER: RefCell<Decoder> = RefCell::new(Decoder::new(Format::Zlib));
     /// The encoder's tables, made by the thread's first chunk.
     static TABLES: RefCell<Option<Box<[u16]>>> = const { RefCell::new(None) };
 }

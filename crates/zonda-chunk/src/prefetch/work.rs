@@ -181,7 +181,7 @@ impl PrefetchBox {
             };
             inner.table.locate(&self.first, &self.last, &mut found).ok()?;
         }
-        chunks.sort_by(|a, b| a.0.cmp(&b.0));
+        zonda_runtime::sort::sort_by(&mut chunks, |a, b| a.0.cmp(&b.0));
         if !self.forward {
             chunks.reverse();
         }

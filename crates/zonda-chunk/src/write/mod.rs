@@ -266,7 +266,7 @@ impl ChunkWriter {
         let mut ids = ids.to_vec();
         let order =
             |id: &NodeId| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
-        ids.sort_by(|a, b| order(a).cmp(&order(b)));
+        zonda_runtime::sort::sort_by(&mut ids, |a, b| order(a).cmp(&order(b)));
         for id in &ids {
             // Elements of spilled chunks refer to nothing.
             let here = self.pending.get_mut(*id).filter(|pending| pending.elems.spilled.is_none());

@@ -85,7 +85,7 @@ impl Names {
             self.own.get(&set.set.name),
         ];
         let mut all: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
-        all.sort_unstable();
+        zonda_runtime::sort::sort(&mut all);
         all.dedup();
         all
     }

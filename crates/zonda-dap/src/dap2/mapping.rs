@@ -115,7 +115,7 @@ pub(crate) fn variables(dds: &Dds, matched: &Matched) -> (Vec<usize>, Vec<usize>
         }
         variables.push((place, id));
     }
-    variables.sort_by_key(|(place, _)| *place);
+    zonda_runtime::sort::sort_by_key(&mut variables, |(place, _)| *place);
     (variables.into_iter().map(|(_, id)| id).collect(), sequences)
 }
 
@@ -389,7 +389,7 @@ impl Dims {
             (is_first && !self.has_empty_sequence).then_some(at)
         });
         let name = |at: &usize| self.all.get(*at).map(|(name, ..)| name.clone());
-        order.sort_by_key(|at| (Some(*at) != unlimited, name(at)));
+        zonda_runtime::sort::sort_by_key(&mut order, |at| (Some(*at) != unlimited, name(at)));
         let mut places = vec![0; self.all.len()];
         let (mut taken, mut n_doubles) = (HashSet::new(), 0u64);
         for at in order {

@@ -100,7 +100,7 @@ fn shown(
     let mut texts: Vec<(&str, Vec<u8>)> = Vec::new();
     if shows("seqdims") {
         let mut ids: Vec<usize> = records.keys().copied().collect();
-        ids.sort_unstable();
+        zonda_runtime::sort::sort(&mut ids);
         let names: Vec<&str> = ids.iter().map(|id| dds.node(*id).name.as_str()).collect();
         texts.push(("_sequence_dimensions", names.join(", ").into_bytes()));
     }

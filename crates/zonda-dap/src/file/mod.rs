@@ -145,7 +145,7 @@ impl DapFile {
                 && !self.protocol.has_pointers(*var)
         };
         let mut small: Vec<usize> = (0..self.vars.len()).filter(is_small).collect();
-        small.sort_by_key(|&var| {
+        zonda_runtime::sort::sort_by_key(&mut small, |&var| {
             let of = model.vars.get(var);
             let is_coordinate = of.is_some_and(|of| {
                 let dim = of.dims.first().and_then(|&dim| model.dims.get(dim));

@@ -147,7 +147,7 @@ impl DenseAttributes {
         let names = RecordTree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
         let mut orders = None;
         if info.indexed {
-            ids.sort_by_key(|record| record.order);
+            zonda_runtime::sort::sort_by_key(&mut ids, |record| record.order);
             orders = Some(RecordTree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
         }
         let mut list =

@@ -341,7 +341,7 @@ impl ChunkBtree {
         let mut level: Vec<(NodeLink, u64, u64)> = Vec::new();
         level.extend(self.root(grid)?.map(|root| (root.unread(), 0, u64::MAX)));
         while !level.is_empty() {
-            all.between.sort_unstable_by_key(|(key, _)| *key);
+            zonda_runtime::sort::sort_by_key(&mut all.between, |(key, _)| *key);
             let nodes: Vec<&NodeLink> = level.iter().map(|(child, ..)| child).collect();
             self.foretell(grid, &nodes, grid.total)?;
             let mut below = Vec::new();
@@ -442,7 +442,7 @@ pub(super) fn read_nodes(file: &File, wanted: &[(FileAddr, u64)]) -> Result<Vec<
     }
     let mut ranges: Vec<ReadRange<'_>> =
         buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
-    ranges.sort_unstable_by_key(|range| range.at);
+    zonda_runtime::sort::sort_by_key(&mut ranges, |range| range.at);
     file.storage().read_ranges(&mut ranges)?;
     if ranges.iter().any(|range| range.got < range.buf.len()) {
         let (structure, at, end) = (NAME, file.len(), file.len());

@@ -353,7 +353,7 @@ impl HeapWriter {
             file.grown_to(addr.0.saturating_add(bytes.len() as u64));
             ranges.push(WriteRange { at: file.position(addr), data: bytes });
         }
-        ranges.sort_unstable_by_key(|range| range.at);
+        zonda_runtime::sort::sort_by_key(&mut ranges, |range| range.at);
         file.storage().write_ranges(&ranges)?;
         let was_written = self.finished.iter().any(|finished| finished.was_written);
         if was_written || open.is_some_and(|open| open.written > 0 || open.was_written) {

@@ -49,7 +49,7 @@ pub fn write_dense(
     let order = |(i, link): (usize, &Link)| Some((link.creation_order?, i));
     let orders = links.iter().enumerate().map(order).collect::<Option<Vec<_>>>();
     let mut orders = orders.ok_or(missing)?;
-    orders.sort_unstable();
+    zonda_runtime::sort::sort(&mut orders);
     let next = orders.last().map_or(0, |(last, _)| last.saturating_add(1));
     info.max_creation_index = Some(info.max_creation_index.unwrap_or(0).max(next));
     if info.indexed {

@@ -61,7 +61,7 @@ impl<'a> NewBlocks<'a> {
     pub fn write(self, file: &File) -> Result<()> {
         let NewBlocks { space, blocks } = self;
         space.unwritten.extend(blocks);
-        space.unwritten.sort_by_key(|(addr, _)| *addr);
+        zonda_runtime::sort::sort_by_key(&mut space.unwritten, |(addr, _)| *addr);
         let mut ranges = Vec::with_capacity(space.unwritten.len());
         for (addr, bytes) in &space.unwritten {
             file.grown_to(addr.0.saturating_add(bytes.len() as u64));

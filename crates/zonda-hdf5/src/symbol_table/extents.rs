@@ -48,7 +48,7 @@ pub fn symbol_table_extents(
     for &(addr, len) in &out {
         file.locate(TABLE, addr, len)?;
     }
-    out.sort_unstable();
+    zonda_runtime::sort::sort(&mut out);
     let mut pairs = out.iter().zip(out.iter().skip(1));
     if let Some((_, (addr, len))) =
         pairs.find(|((one, len), (next, _))| one.0.saturating_add(*len) > next.0)

@@ -35,7 +35,7 @@ pub fn write_symbol_table(
     fresh: &mut NewBlocks<'_>,
 ) -> Result<SymbolTableMessage> {
     let mut links: Vec<&Link> = links.iter().collect();
-    links.sort_by(|a, b| a.name.cmp(&b.name));
+    zonda_runtime::sort::sort_by(&mut links, |a, b| a.name.cmp(&b.name));
     if links.iter().zip(links.iter().skip(1)).any(|(one, next)| one.name == next.name) {
         return Err(unsupported("two links of one name"));
     }

@@ -218,7 +218,7 @@ impl Renumbering {
         let mut anew = Group::new(group.name, group.parent.map(|id| self.group(id)), group.at);
         anew.children = group.children.into_iter().map(|id| self.group(id)).collect();
         anew.dims = group.dims.into_iter().map(|id| self.dim(id)).collect();
-        anew.dims.sort_unstable();
+        zonda_runtime::sort::sort(&mut anew.dims);
         anew.types = group.types.into_iter().map(|ty| self.ty(ty)).collect();
         fn keys(vars: &[Var]) -> Vec<Option<(&[u8], ObjectAt)>> {
             vars.iter().map(|var| Some((&*var.name, var.at))).collect()

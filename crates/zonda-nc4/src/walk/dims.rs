@@ -42,7 +42,7 @@ pub(crate) fn match_all(walk: &mut Walk<'_>) {
         invent(walk, group, &unmatched);
     }
     for group in &mut walk.model.groups {
-        group.dims.sort_unstable();
+        zonda_runtime::sort::sort(&mut group.dims);
     }
 }
 

@@ -353,7 +353,7 @@ impl EditedAtts {
             // New attributes come after the others; the sort keeps their order.
             all.push((att.place().unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
-        all.sort_by_key(|(place, _)| *place);
+        zonda_runtime::sort::sort_by_key(&mut all, |(place, _)| *place);
         Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
     }
 
@@ -384,7 +384,7 @@ impl EditedAtts {
             let (place, attribute) = (att.place(), att.attribute(model, encode)?);
             set.push((place.unwrap_or(u32::MAX), (attribute, place.is_some() && place == *filed)));
         }
-        set.sort_by_key(|(place, _)| *place);
+        zonda_runtime::sort::sort_by_key(&mut set, |(place, _)| *place);
         let set = set.into_iter().map(|(_, one)| one).collect();
         Ok(ChangedAtts { gone: self.since.gone.clone(), set })
     }
@@ -420,7 +420,7 @@ impl EditedAtts {
         let shown = self.shown.iter_mut().flatten();
         let shown = shown.map(|att| (att.place().unwrap_or(u32::MAX), Of::Shown(att)));
         let mut all: Vec<_> = others.chain(shown).collect();
-        all.sort_by_key(|(place, _)| *place);
+        zonda_runtime::sort::sort_by_key(&mut all, |(place, _)| *place);
         let mut next = 0u32;
         for (_, of) in all {
             match of {

@@ -294,7 +294,7 @@ fn finish(file: &File, writing: &mut Writing) -> HdfResult<()> {
 /// Writes what goes to fresh space, in the order of addresses. In a new file zeros fill the gaps of less than a sector that
 /// nobody uses, which have none yet: then all of it is one write.
 fn write_blocks(file: &File, decided: &mut DecidedCommit, space: &Space) -> HdfResult<()> {
-    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
+    zonda_runtime::sort::sort_by_key(&mut decided.blocks, |(addr, _)| *addr);
     let mut ranges = Vec::with_capacity(decided.blocks.len().saturating_mul(2));
     let mut blocks = decided.blocks.iter().peekable();
     while let Some((addr, data)) = blocks.next() {

@@ -167,7 +167,7 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Coded<Typed>)
     // If a field points elsewhere, all fields are sorted, as in the reference.
     if parts.iter().any(|part| part.form.has_pointers()) {
         let mut both: Vec<_> = parts.into_iter().zip(members).collect();
-        both.sort_by_key(|(part, _)| part.at);
+        zonda_runtime::sort::sort_by_key(&mut both, |(part, _)| part.at);
         (parts, members) = both.into_iter().unzip();
     }
     let mut longer = 0usize;

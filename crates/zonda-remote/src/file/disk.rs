@@ -168,7 +168,7 @@ impl DiskCache {
         }
         // Other processes may have added and removed, too.
         let mut files = self.files();
-        files.sort_by_key(|file| file.used);
+        zonda_runtime::sort::sort_by_key(&mut files, |file| file.used);
         let mut left: u64 = files.iter().map(|file| file.bytes).sum();
         for file in files {
             if left <= self.most / 100 * DISK_KEPT_PERCENT {

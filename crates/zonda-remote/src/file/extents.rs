@@ -214,7 +214,7 @@ impl Extents {
             .filter(|(_, extent)| is_free(extent))
             .map(|(&start, extent)| (extent.used, start))
             .collect();
-        free.sort_unstable();
+        zonda_runtime::sort::sort(&mut free);
         for (_, start) in free {
             if self.held <= most {
                 break;

@@ -349,7 +349,7 @@ impl Work {
         let Plan { requests, wasted, .. } = quicker(frugal, &missing, speed);
         self.wasted = self.wasted.saturating_add(wasted);
         let mut sorted = missing;
-        sorted.sort_by_key(|range| range.start);
+        zonda_runtime::sort::sort_by_key(&mut sorted, |range| range.start);
         let mut parts = Vec::new();
         for request in requests {
             // What lies in a gap may be here.

@@ -34,7 +34,7 @@ pub(super) fn plan(wanted: &[Range<u64>], terms: PlanTerms) -> Plan {
     let mut merged = merge(wanted);
     let wasted = join(&mut merged, terms);
     let total: u64 = merged.iter().map(|(range, _)| range.end - range.start).sum();
-    merged.sort_by_key(|(_, order)| *order);
+    zonda_runtime::sort::sort_by_key(&mut merged, |(_, order)| *order);
     let part = (total / (2 * MOST_REQUESTS as u64)).clamp(LEAST_PART_BYTES, MOST_PART_BYTES);
     let requests = merged.into_iter().flat_map(|(range, _)| cut(range, part)).collect();
     Plan { requests, wasted }
@@ -45,7 +45,7 @@ fn merge(wanted: &[Range<u64>]) -> Vec<(Range<u64>, usize)> {
     let mut sorted: Vec<(Range<u64>, usize)> =
         wanted.iter().cloned().enumerate().map(|(order, range)| (range, order)).collect();
     sorted.retain(|(range, _)| range.start < range.end);
-    sorted.sort_by_key(|(range, _)| range.start);
+    zonda_runtime::sort::sort_by_key(&mut sorted, |(range, _)| range.start);
     let mut merged: Vec<(Range<u64>, usize)> = Vec::with_capacity(sorted.len());
     for (range, order) in sorted {
         match merged.last_mut() {
@@ -64,7 +64,7 @@ fn join(merged: &mut Vec<(Range<u64>, usize)>, terms: PlanTerms) -> u64 {
     let mut gaps: Vec<(u64, usize)> =
         merged.windows(2).enumerate().map(|(i, two)| (two[1].0.start - two[0].0.end, i)).collect();
     gaps.retain(|(gap, _)| *gap <= terms.gap);
-    gaps.sort_unstable();
+    zonda_runtime::sort::sort(&mut gaps);
     let (mut wasted, mut is_joined) = (0u64, vec![false; merged.len()]);
     for (gap, i) in gaps {
         if wasted.saturating_add(gap) > terms.waste {

@@ -225,7 +225,7 @@ impl Objects for FolderObjects {
         let mut found = Vec::new();
         self.walk(&self.root, 0, &mut found).map_err(|error| self.error(prefix, &error))?;
         found.retain(|object| object.key.starts_with(prefix));
-        found.sort_by(|one, other| one.key.cmp(&other.key));
+        zonda_runtime::sort::sort_by(&mut found, |one, other| one.key.cmp(&other.key));
         Ok(found)
     }
 

@@ -208,7 +208,7 @@ fn known_names() -> String {
     let mut names: Vec<&str> = layer::LAYERS.iter().map(|l| l.name).collect();
     names.extend(ffio::NAMES);
     names.extend(["file", "memory"]);
-    names.sort_unstable();
+    zonda_runtime::sort::sort(&mut names);
     names.dedup();
     names.join(" ")
 }

@@ -40,7 +40,7 @@ pub fn exchange(
         got.push(Message { rank, bytes });
     }
     // It keeps the order of those of one sender.
-    got.sort_by_key(|message| message.rank);
+    zonda_runtime::sort::sort_by_key(&mut got, |message| message.rank);
     Ok(got)
 }
 

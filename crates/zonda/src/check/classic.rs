@@ -126,7 +126,7 @@ fn overlaps(
     for is_record in [false, true] {
         let mut sorted: Vec<&VarExtent> =
             parts.iter().filter(|part| part.is_record == is_record && part.len > 0).collect();
-        sorted.sort_by_key(|part| part.begin);
+        zonda_runtime::sort::sort_by_key(&mut sorted, |part| part.begin);
         for pair in sorted.windows(2) {
             let [first, second] = pair else { continue };
             let end = first.begin.saturating_add(first.len);

@@ -236,7 +236,9 @@ fn look(path: &Path, notes: &mut Notes) -> Result<u64> {
 fn finished(mut checked: Checked, notes: Notes) -> Checked {
     checked.n_findings = notes.n;
     checked.findings = notes.found.into_iter().collect();
-    checked.findings.sort_by_key(|finding| (finding.at, finding.object.clone()));
+    zonda_runtime::sort::sort_by_key(&mut checked.findings, |finding| {
+        (finding.at, finding.object.clone())
+    });
     checked
 }
 

@@ -151,7 +151,7 @@ impl AxisChunks {
                 length = length.saturating_mul(2);
             }
         }
-        lengths.sort_unstable();
+        zonda_runtime::sort::sort(&mut lengths);
         lengths.dedup();
         lengths
     }

@@ -51,7 +51,7 @@ impl Chunks {
                 there.push((key.to_vec(), len));
             }
         })?;
-        there.sort_unstable();
+        zonda_runtime::sort::sort(&mut there);
         let (keys, lens) = there.into_iter().unzip();
         Ok(Some(Chunks { shape, keys, lens, grid }))
     }

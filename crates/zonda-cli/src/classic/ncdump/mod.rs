@@ -10,6 +10,7 @@ mod refusal;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use zonda::{Dataset, Format, OpenOptions, Persist};
@@ -60,7 +61,8 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
         let place = input::place(&options.file);
         let is_of_dap = zonda::names_dap(&place) || is_dap_code(error.code());
         // A URL that says nothing of what is there was tried as both.
-        let is_of_none = asks_for_both(&place) && matches!(error.code(), zonda::NcError::NotNc | zonda::NcError::NotFound);
+        let is_of_none = asks_for_both(&place)
+            && matches!(error.code(), zonda::NcError::NotNc | zonda::NcError::NotFound);
         let is_of_server = error.remote_failure().is_some() || is_of_dap || is_of_none;
         let is_more = error.code() == zonda::NcError::NoMem || is_of_server;
         match is_more {

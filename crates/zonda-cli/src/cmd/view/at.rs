@@ -7,8 +7,9 @@ use zonda_plot::AxisKind;
 use super::coordinate::Meaning;
 use super::grid::Grid;
 use super::variable::{Auxiliary, Variable};
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::similar::did_you_mean;
+use crate::tuning::{COORDINATE_PIECE_ELEMS, MOST_COORDINATES};
 
 /// What is said of one dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,12 +100,9 @@ pub(super) fn find(
             }
             continue;
         }
-        let dim = direct.or_else(|| by_meaning(file, variable, &place.dim)).ok_or_else(|| {
-            let mut known: Vec<&str> = variable.dims.iter().map(|dim| dim.name.as_str()).collect();
-            known.extend(grid.iter().flat_map(|grid| [&*grid.lat.name, &*grid.lon.name]));
-            let hint = did_you_mean(&place.dim, known.iter().copied());
-            let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            variable.problem(format!("no dimension {}; it has {has}{hint}", place.dim))
+        let dim = dimension(file, variable, &place.dim).ok_or_else(|| {
+            let on_grid = grid.iter().flat_map(|grid| [&*grid.lat.name, &*grid.lon.name]);
+            unknown(variable, &place.dim, on_grid)
         })?;
         put(dim, index(file, variable, dim, &place.asked)?);
     }
@@ -158,13 +156,14 @@ impl Panels {
     ///
     /// # Errors
     /// There is no such dimension, or elements along it were chosen otherwise.
-    pub(super) fn choose(&self, variable: &Variable, chosen: &mut Chosen) -> Result<()> {
-        let Some(number) = variable.dims.iter().position(|dim| dim.name == self.dim) else {
-            let known: Vec<&str> = variable.dims.iter().map(|dim| dim.name.as_str()).collect();
-            let hint = did_you_mean(&self.dim, known.iter().copied());
-            let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(variable.problem(format!("no dimension {}; it has {has}{hint}", self.dim)));
-        };
+    pub(super) fn choose(
+        &self,
+        file: &Dataset,
+        variable: &Variable,
+        chosen: &mut Chosen,
+    ) -> Result<()> {
+        let number =
+            dimension(file, variable, &self.dim).ok_or_else(|| unknown(variable, &self.dim, []))?;
         if !chosen[number].is_empty() {
             let reason = format!("--panels {} and a place along it: only one of both", self.dim);
             return Err(variable.problem(reason));
@@ -195,6 +194,25 @@ pub(super) fn combined(variable: &Variable, chosen: &Chosen) -> Result<Vec<Vec<O
         all = all.iter().flat_map(each).collect();
     }
     Ok(all)
+}
+
+/// The dimension that has this name, or whose coordinate has this name or meaning.
+fn dimension(file: &Dataset, variable: &Variable, name: &str) -> Option<usize> {
+    let direct = variable.dims.iter().position(|dim| dim.name == name);
+    direct.or_else(|| by_meaning(file, variable, name))
+}
+
+/// That there is no such dimension, and which there are.
+fn unknown<'n>(
+    variable: &'n Variable,
+    name: &str,
+    further: impl IntoIterator<Item = &'n str>,
+) -> CommandFailure {
+    let mut known: Vec<&str> = variable.dims.iter().map(|dim| dim.name.as_str()).collect();
+    known.extend(further);
+    let hint = did_you_mean(name, known.iter().copied());
+    let has = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    variable.problem(format!("no dimension {name}; it has {has}{hint}"))
 }
 
 /// The dimension whose coordinate has this name, or this meaning: `lat`, `lon` and `time` need not be called so.
@@ -241,8 +259,55 @@ fn index(file: &Dataset, variable: &Variable, number: usize, asked: &Asked) -> R
     {
         return by_index(variable, number, index);
     }
-    let values = coordinate.read(file, dim.len, 1)?;
-    nearest(coordinate, &meaning, &values, value).map_err(|reason| variable.problem(reason))
+    let known = KnownValues::read(file, coordinate, dim.len)
+        .and_then(|known| known.ok_or_else(|| {
+            let (name, len) = (&coordinate.name, dim.len);
+            variable.problem(format!("{name} has {len} values, too many to look for one of them: --index {name}=INDEX takes one"))
+        }))?;
+    let at = nearest(coordinate, &meaning, (&known.values, dim.len), value);
+    at.map(|at| known.index(at)).map_err(|reason| variable.problem(reason))
+}
+
+/// Values of a coordinate that are numbers, and where they are.
+struct KnownValues {
+    values: Vec<f64>,
+    /// The index of each, where values before it are missing.
+    indices: Option<Vec<usize>>,
+}
+
+impl KnownValues {
+    /// Reads them in pieces: of values that are not there, a file may have any number. None where there are too many to look at.
+    fn read(file: &Dataset, of: &Auxiliary, len: usize) -> Result<Option<KnownValues>> {
+        if len > MOST_COORDINATES {
+            return Ok(None);
+        }
+        let mut known = KnownValues { values: Vec::new(), indices: None };
+        for begin in (0..len).step_by(COORDINATE_PIECE_ELEMS) {
+            let piece = of.read_from(file, begin, COORDINATE_PIECE_ELEMS.min(len - begin))?;
+            known.add(begin, &piece);
+        }
+        Ok(Some(known))
+    }
+
+    /// Adds those of a piece that begins at an index.
+    fn add(&mut self, begin: usize, piece: &[f64]) {
+        let is_whole = self.indices.is_none() && self.values.len() == begin;
+        if is_whole && piece.iter().all(|value| value.is_finite()) {
+            self.values.extend(piece);
+            return;
+        }
+        let before = self.values.len();
+        let indices = self.indices.get_or_insert_with(|| (0..before).collect());
+        for (index, value) in (begin..).zip(piece).filter(|(_, value)| value.is_finite()) {
+            self.values.push(*value);
+            indices.push(index);
+        }
+    }
+
+    /// The index of one of them.
+    fn index(&self, at: usize) -> usize {
+        self.indices.as_ref().and_then(|indices| indices.get(at).copied()).unwrap_or(at)
+    }
 }
 
 fn by_index(variable: &Variable, number: usize, asked: i64) -> Result<usize> {
@@ -274,11 +339,11 @@ fn degrees(text: &str, kind: AxisKind) -> Option<f64> {
     Some(if side == Some(sides[1]) { -number } else { number })
 }
 
-/// The element whose value is nearest to what is asked for.
+/// The element whose value is nearest to what is asked for, among the values that are there, of `len`.
 fn nearest(
     coordinate: &Auxiliary,
     meaning: &Meaning,
-    values: &[f64],
+    (values, len): (&[f64], usize),
     asked: &str,
 ) -> std::result::Result<usize, String> {
     let name = &coordinate.name;
@@ -287,13 +352,13 @@ fn nearest(
         let low = finite().fold(f64::INFINITY, f64::min);
         let high = finite().fold(f64::NEG_INFINITY, f64::max);
         match values.len() {
-            _ if low > high => format!("{name} has no values"),
+            _ if low > high => format!("{name} has no values, {len} are missing"),
             1 => format!("{name} is {}", meaning.words(low)),
             n => format!("{name} is {} to {}, {n} values", meaning.words(low), meaning.words(high)),
         }
     };
     let by_index = match asked.trim().parse::<i64>() {
-        Ok(index) if index.unsigned_abs() <= values.len() as u64 => {
+        Ok(index) if index.unsigned_abs() <= len as u64 => {
             format!(" (by index: --index {name}={asked})")
         }
         _ => String::new(),
@@ -400,6 +465,17 @@ mod tests {
         for wrong in ["time", "time=", "=3", "", "time=1,", "time=1,x"] {
             assert!(values(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn values_that_are_there_have_their_index() {
+        let mut known = KnownValues { values: Vec::new(), indices: None };
+        known.add(0, &[1.0, 2.0]);
+        assert_eq!(known.indices, None);
+        known.add(2, &[f64::NAN, 4.0]);
+        known.add(4, &[5.0]);
+        assert_eq!(known.values, [1.0, 2.0, 4.0, 5.0]);
+        assert_eq!([0, 1, 2, 3].map(|at| known.index(at)), [0, 1, 3, 4]);
     }
 
     #[test]

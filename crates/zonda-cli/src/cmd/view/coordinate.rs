@@ -17,6 +17,7 @@ pub(super) struct Meaning {
     pub(super) is_vertical: bool,
     /// Whether they grow downwards, as pressure and depth do.
     pub(super) is_downwards: bool,
+    is_pressure: bool,
     units: String,
     pub(super) title: String,
 }
@@ -29,6 +30,8 @@ pub(super) struct Coordinate {
     pub(super) kind: AxisKind,
     pub(super) is_vertical: bool,
     pub(super) is_downwards: bool,
+    /// Whether equal ratios are equally far from each other: pressures of more than a decade, so that all layers of the atmosphere are seen.
+    pub(super) is_log: bool,
     /// Units, of numbers that have some.
     pub(super) units: String,
     /// Elements shown.
@@ -92,7 +95,7 @@ impl Meaning {
         });
         // The ticks name degrees and dates, so the title does not.
         let title = titled(&name, Some(&*units).filter(|units| is_number && !units.is_empty()));
-        Meaning { kind, is_vertical, is_downwards, units, title }
+        Meaning { kind, is_vertical, is_downwards, is_pressure, units, title }
     }
 
     /// A value in words.
@@ -182,6 +185,13 @@ fn goes_one_way(centres: &[f64]) -> bool {
     is_one_way && centres.iter().all(|centre| centre.is_finite())
 }
 
+/// Whether numbers have logarithms, and the greatest is more than ten times the least.
+fn spans_decade(numbers: &[f64]) -> bool {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(0.0, f64::max);
+    least > 0.0 && most > 10.0 * least
+}
+
 /// The position along a dimension that is not shown: `lev = 983.3 hPa`, or `lev index 3`.
 pub(super) fn position(file: &Dataset, dim: &Dimension, index: usize) -> Result<Option<String>> {
     if let Some(coordinate) = &dim.coordinate {
@@ -233,6 +243,7 @@ impl Coordinate {
             kind: meaning.kind,
             is_vertical: meaning.is_vertical,
             is_downwards: meaning.is_downwards,
+            is_log: meaning.is_pressure && spans_decade(&centres),
             units: meaning.units.clone(),
             edges: edges(file, coordinate, &centres, of.len)?,
             centres: Some(centres),
@@ -248,6 +259,7 @@ impl Coordinate {
             kind: AxisKind::Number,
             is_vertical: false,
             is_downwards: false,
+            is_log: false,
             units: String::new(),
             len: 1,
             of: 1,
@@ -277,6 +289,14 @@ mod tests {
             (&[0.0, 1.0], &[0.2, 2.0]),
         ] {
             assert_eq!(edges(bounds, centres), None, "{bounds:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_more_than_a_decade() {
+        assert!(spans_decade(&[1000.0, 500.0, 10.0]));
+        for no in [&[1000.0, 100.0][..], &[1000.0, 0.0], &[-1000.0, -1.0], &[5.0], &[]] {
+            assert!(!spans_decade(no), "{no:?}");
         }
     }
 

@@ -31,7 +31,8 @@ use variable::Variable;
 /// Draws a variable: a map of two dimensions, or a line of one
 ///
 /// Latitude and longitude make the map, else the last two dimensions with more than one element; the others are taken at index 0
-/// or as --at and --index say. Heights, depths and pressures go up and down, longitudes from left to right. Latitudes and
+/// or as --at and --index say. Heights, depths and pressures go up and down, longitudes from left to right;
+/// pressures of more than a decade are spread by ratios, as heights are. Latitudes and
 /// longitudes of two dimensions that `coordinates` names are where the cells are (a curvilinear grid). Values are decoded as CF and the NetCDF Users Guide have it: _Unsigned, scale_factor,
 /// add_offset, _FillValue, missing_value, valid_range, valid_min, valid_max, and times as dates. Several variables, or
 /// several places along a dimension, give several panels. Without -o, the range and the mean of the values are printed, and on a
@@ -201,7 +202,7 @@ fn read(file: &Dataset, name: &str, args: &Args) -> Result<Vec<Slice>> {
     let places = [&args.at[..], &args.index[..]].concat();
     let mut chosen = at::find(file, &variable, grid.as_ref(), &places)?;
     if let Some(panels) = &args.panels {
-        panels.choose(&variable, &mut chosen)?;
+        panels.choose(file, &variable, &mut chosen)?;
     }
     let each = at::combined(&variable, &chosen)?;
     // Maps beside each other are smaller.

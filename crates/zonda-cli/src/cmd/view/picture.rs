@@ -155,5 +155,6 @@ pub(super) fn map_options(slice: &Slice, look: &Look) -> MapOptions {
 }
 
 fn axis(coordinate: &Coordinate) -> Axis {
-    Axis::new(coordinate.title.clone(), coordinate.kind)
+    let axis = Axis::new(coordinate.title.clone(), coordinate.kind);
+    if coordinate.is_log { axis.log() } else { axis }
 }

@@ -156,6 +156,12 @@ impl Auxiliary {
         Ok(found)
     }
 
+    /// Reads `len` values of a variable of one dimension.
+    pub(super) fn read_from(&self, file: &Dataset, start: usize, len: usize) -> Result<Vec<f64>> {
+        let slab = Hyperslab { start: &[start], count: &[len], stride: None };
+        read(file, self.id, &slab, &decoder(file, self.id, self.ty)?)
+    }
+
     /// Reads every `step`th value of a variable of one dimension, `len` of them.
     pub(super) fn read(&self, file: &Dataset, len: usize, step: usize) -> Result<Vec<f64>> {
         let stride = [isize::try_from(step).unwrap_or(isize::MAX)];

@@ -89,7 +89,7 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     };
     // In the order of addresses, so that ranks of a team read alike.
     let mut objects: Vec<&FileAddr> = usage.objects.keys().collect();
-    objects.sort_unstable();
+    zonda_runtime::sort::sort(&mut objects);
     if !objects.into_iter().all(all_known) {
         return;
     }

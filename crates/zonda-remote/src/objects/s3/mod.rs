@@ -311,7 +311,7 @@ impl Objects for S3Objects {
                 return Err(wrong(format!("there are more than {MOST_LISTED} objects")));
             }
             if is_over {
-                objects.sort_by(|one, other| one.key.cmp(&other.key));
+                zonda_runtime::sort::sort_by(&mut objects, |one, other| one.key.cmp(&other.key));
                 return Ok(objects);
             }
             next = page.next;

@@ -39,7 +39,7 @@ pub(super) fn read_dims(
             Ok::<_, Error>(())
         })??;
     }
-    dims.sort_by_key(|dim| dim.source.0);
+    zonda_runtime::sort::sort_by_key(&mut dims, |dim| dim.source.0);
     Ok(dims)
 }
 
@@ -110,7 +110,7 @@ pub(super) fn read_types(
                 }
             }
         }
-        used.sort_unstable();
+        zonda_runtime::sort::sort(&mut used);
         for &id in &used {
             add_type(meta, id, index, &mut seen, &mut types);
         }

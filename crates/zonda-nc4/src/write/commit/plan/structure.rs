@@ -48,8 +48,8 @@ impl Planner<'_> {
         if ids_differ && !self.writing.stored.ids_are_said {
             self.find_unsaid_ids()?;
         }
-        let groups: BTreeSet<GroupId> =
-            self.keys.iter().filter_map(|key| self.group_of(*key)).collect();
+        let mut groups = BTreeSet::new();
+        groups.extend(self.keys.iter().filter_map(|key| self.group_of(*key)));
         for group in groups {
             self.find_names(group)?;
         }
@@ -217,6 +217,8 @@ impl Planner<'_> {
         let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
         let named =
             types.filter_map(|&ty| Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty))));
-        named.collect()
+        let mut by_name = BTreeMap::new();
+        by_name.extend(named);
+        by_name
     }
 }

@@ -64,7 +64,8 @@ impl<S: Storage> Cache<S> {
     /// parent writes the dirty ones. What a thread of the parent had locked stays locked for ever, and is left out.
     pub(crate) fn give_all(&self) {
         let Some(mut table) = self.table.try_lock() else { return };
-        let gone: BTreeSet<u32> = table.given_up.iter().copied().collect();
+        let mut gone: BTreeSet<u32> = BTreeSet::new();
+        gone.extend(&table.given_up);
         let mut n_given = 0;
         for id in (0..table.used).filter(|id| !gone.contains(id)) {
             let Some(mut page) = self.slot(id).try_write() else { continue };
