@@ -21,8 +21,7 @@ const EEXIST: i32 = 17;
 const IS_SOURCE: &str = "the target is the source; give another path";
 
 /// Why a target is refused that is there and is not to be replaced.
-pub(super) const EXISTS: &str =
-    "a file is there already, and it is not replaced: give another path, or have it replaced (-f; in Python replace=True)";
+pub(super) const EXISTS: &str = "a file is there already, and it is not replaced: give another path, or have it replaced (-f; in Python replace=True)";
 
 /// A file that is being written, removed unless it is finished. Where the process is killed before, the
 /// next one that makes such a file in this folder removes it.

@@ -52,7 +52,8 @@ fn dump(options: &NcdumpOptions, out: &mut dyn Write) -> Result<(), NcdumpRefusa
         let message = format!("{}: {}", label.display(), text_of(error.code()));
         // Error codes say neither how many bytes were missing, nor what a server answered, nor what is wrong with a constraint or a document.
         let place = input::place(&options.file);
-        let is_of_server = zonda::is_url(&place) || zonda::names_dap(&place) || is_dap_code(error.code());
+        let is_of_server =
+            zonda::is_url(&place) || zonda::names_dap(&place) || is_dap_code(error.code());
         let is_more = error.code() == zonda::NcError::NoMem || is_of_server;
         match is_more {
             true => NcdumpRefusal::Text(format!("{message}\nLocation: {}", error.line())),

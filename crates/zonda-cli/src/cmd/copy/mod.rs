@@ -190,7 +190,8 @@ impl Args {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if args.target.as_os_str() == "-" {
-        let what = "the copy cannot go to standard output; give a path, or ./- for a file of that name";
+        let what =
+            "the copy cannot go to standard output; give a path, or ./- for a file of that name";
         return Err(CommandFailure::Usage(format!("{what}; see --help")));
     }
     let mut options = args.options();
