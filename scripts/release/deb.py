@@ -88,6 +88,10 @@ def libc(*files):
     return "libc6 (>= {}.{})".format(*max(versions)[:2])
 
 
+def has_lines(file):
+    return ".debug_" in subprocess.run(("readelf", "--section-headers", "--wide", file), check=True, capture_output=True, text=True).stdout
+
+
 def compressed(source, target):
     target.parent.mkdir(parents=True, exist_ok=True)
     # Without name and time, so that the same page is the same file.
@@ -165,6 +169,7 @@ class Release:
         here = f"../lib/{self.triplet}/zonda/bin"
         link(f"{here}/zonda", tools.root / "usr/bin/zonda")
         link(f"{here}/nc-config", develop.root / "usr/bin/zonda-nc-config")
+        link(f"../../../lib/{self.triplet}/zonda/share/man/man1/nc-config.1.gz", develop.root / "usr/share/man/man1/zonda-nc-config.1.gz")
         # Found without a variable, by a name that is not the distribution's.
         found = develop.root / "usr/lib" / self.triplet / "pkgconfig/netcdf-zonda.pc"
         found.parent.mkdir(parents=True)
@@ -190,7 +195,8 @@ class Release:
             if not (match := re.search(r"Build ID: ([0-9a-f]+)", said)) or path.is_symlink():
                 continue
             name = Path(match[1][:2]) / f"{match[1][2:]}.debug"
-            if (folder / ".build-id" / name).exists():
+            # Stubs and helpers in C have no lines to show.
+            if (folder / ".build-id" / name).exists() and has_lines(folder / ".build-id" / name):
                 move(folder / ".build-id" / name, made.root / "usr/lib/debug/.build-id" / name)
 
     def python(self, wheel):
@@ -258,17 +264,21 @@ class Release:
         )
         for package in self.packages:
             shared = package.root / "usr/share/doc" / package.name
-            shared.mkdir(parents=True)
-            (shared / "copyright").write_text(self.copyright())
-            compressed(entry.encode(), shared / "changelog.gz")
-            if not package.name.endswith(("-dbgsym", "-default")):
+            is_debug = package.name.endswith("-dbgsym")
+            if is_debug:
+                link(package.name.removesuffix("-dbgsym"), shared)
+            else:
+                shared.mkdir(parents=True)
+                (shared / "copyright").write_text(self.copyright())
+                compressed(entry.encode(), shared / "changelog.gz")
+            if not is_debug and package.name != "zonda-default":
                 compressed(self.documents / "THIRD-PARTY-NOTICES.txt", shared / "THIRD-PARTY-NOTICES.txt.gz")
                 compressed(self.documents / "zonda.cdx.json", shared / "zonda.cdx.json.gz")
             self.control(package)
             file = self.options.folder / f"{package.name}_{self.options.version}_{self.options.architecture}.deb"
-            # What debuggers read is compressed already; all that read .deb files know xz.
-            how = "-Znone" if package.name.endswith("-dbgsym") else "-Zxz"
-            run("dpkg-deb", "--root-owner-group", how, "--build", package.root, file, env=environment, stdout=subprocess.DEVNULL)
+            # All that read .deb files know xz; what debuggers read is compressed already.
+            how = ("-Zxz", "-z1") if is_debug else ("-Zxz",)
+            run("dpkg-deb", "--root-owner-group", *how, "--build", package.root, file, env=environment, stdout=subprocess.DEVNULL)
             print(f"{file.stat().st_size / 1e6:8.2f} MB  {file}")
 
     def copyright(self):

@@ -291,7 +291,7 @@ def newer(counts, options):
             expect("ncks by LD_LIBRARY_PATH", library_of(system, "ncks", f"LD_LIBRARY_PATH={PLACE}/lib"), f"{PLACE}/lib/libnetcdf.so.22")
             contains("ncdump by zonda run", system.run("zonda run -- ncdump 2>&1 || true"), "of Zonda")
             own = system.run("ncks --cdl -H -v t /root/small.nc")
-            expect("what ncks says by zonda run", system.run("zonda run --check -- ncks --cdl -H -v t /root/small.nc >/dev/null; zonda run -- ncks --cdl -H -v t /root/small.nc"), own)
+            expect("what ncks says by zonda run", system.run("zonda run --check -- ncks --cdl -H -v t /root/small.nc >/dev/null 2>&1; zonda run -- ncks --cdl -H -v t /root/small.nc"), own)
 
         def python():
             said = system.run(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import xarray
 
 __all__ = ["OLDEST", "check"]
@@ -12,13 +10,10 @@ __all__ = ["OLDEST", "check"]
 OLDEST = "2024.10"
 
 
-def _number(version: str) -> tuple[int, int]:
-    """Year and month of a release; of what has another form, as builds of no release, all that there can be."""
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (9999, 0)
-
-
 def check() -> None:
-    """Raise ImportError where xarray is older than `OLDEST`."""
-    if _number(xarray.__version__) < _number(OLDEST):
+    """Raise ImportError where xarray is older than `OLDEST`.
+
+    That release brought trees. Its number does not tell: xarray says 999 where nothing says which one is installed, as in Debian 12.
+    """
+    if not hasattr(xarray, "DataTree"):
         raise ImportError(f"xarray {OLDEST} or newer is needed for the engine 'zonda', and this is {xarray.__version__}; zonda.open and zonda.netcdf4 need none")
