@@ -127,8 +127,9 @@ class Bench:
             said = said.replace(name, "NAME")
         # Names of other files are refused there, and here the file is alone.
         said = re.sub("there is no such file|a file behind a network may not name other files", "not there", said)
-        # Bytes that are no netCDF file have the reference's code for such an answer, which is another one than for a path. Where nothing says that
-        # the URL is that of a file, it is the one for a dataset of OPeNDAP that is not there.
+        # Where nothing says that the URL is that of a file, what it was tried as is told of, too.
+        said = re.sub("\nLocation: NAME: no netCDF file: .*; and no dataset of OPeNDAP: .*", "", said)
+        # Bytes that are no netCDF file have the reference's code for such an answer, which is another one than for a path.
         said = re.sub("NetCDF: HDF error|NetCDF: file not found", "NetCDF: Unknown file format", said)
         return done.returncode, digest, re.sub(r"\[bytes\]|#mode=\S*?bytes\b|#aws\S*?=other\b", "", said).strip()
 

@@ -104,7 +104,7 @@ Zonda: it is statically linked" "$zonda" run -- ./static
     fi
 
     runs "exit status of the program" 7 "" "^$" "$zonda" run -- sh -c 'exit 7'
-    runs "exit status of the program, watched" 7 "" "no libnetcdf was seen" \
+    runs "exit status of the program, watched" 7 "" "names no libnetcdf" \
         "$zonda" run -v -- sh -c 'exit 7'
     runs "a signal ends the program" 143 "" "" "$zonda" run -- sh -c 'kill -TERM $$'
     runs "a signal ends the program, watched" 143 "" "" "$zonda" run -v -- sh -c 'kill -TERM $$'
