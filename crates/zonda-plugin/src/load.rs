@@ -95,6 +95,7 @@ impl Library {
     /// and not the end of the process later.
     fn open(file: &Path) -> Option<Library> {
         let name = CString::new(file.as_os_str().as_bytes()).ok()?;
+        beside::check_whole(file).ok()?;
         load(&name, libc::RTLD_LOCAL)
             .or_else(|| {
                 load_shim();
@@ -122,6 +123,7 @@ impl Library {
 fn load(name: &CStr, scope: c_int) -> Option<*mut c_void> {
     // SAFETY: the name is NUL-terminated. Initialisers of the file run: whoever names the folder
     // trusts what is in it.
+    let _alone = beside::loading();
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
     (!handle.is_null()).then_some(handle)
 }

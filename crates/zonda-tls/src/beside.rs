@@ -76,8 +76,10 @@ pub fn check(folder: &Path) -> Result<PathBuf, NoLibrary> {
 }
 
 fn find(looked: &[PathBuf]) -> Result<Engine, NoLibrary> {
+    let _alone = beside::loading();
     if let Some(file) = looked.iter().find(|path| path.exists()) {
         let unusable = |why| NoLibrary::Unusable { file: file.clone(), why };
+        beside::check_whole(file).map_err(unusable)?;
         return open(file).and_then(table_of).map_err(unusable);
     }
     let file = Path::new(FILE);

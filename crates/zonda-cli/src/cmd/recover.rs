@@ -258,7 +258,7 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
         return crate::done();
     }
-    if vars > 0 && copied.vars.iter().all(|var| var.n_elems > 0 && var.n_lost >= var.n_elems) {
+    if copied.vars.iter().all(|var| var.n_elems > 0 && var.n_lost >= var.n_elems) {
         writeln!(out, "{from}: nothing saved of {vars} variables; {to} has what they are")?;
         return Ok(ExitCode::FAILURE);
     }

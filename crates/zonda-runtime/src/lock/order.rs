@@ -156,6 +156,8 @@ ranks! {
     Lines,
     /// What ranks of a simulated team have for each other. Steps are called with locks of files held; nothing is taken under it.
     Mailbox,
+    /// The loader of libraries, which a fork must not meet half way. Nothing is taken under it.
+    Loading,
     /// What was already said.
     Said,
     /// The trace.

@@ -95,6 +95,11 @@ impl ZondaLibrary {
         &self.folder
     }
 
+    /// Whether the loader can be told of it: it takes spaces and colons for the end of a name.
+    fn can_be_preloaded(&self) -> bool {
+        !self.folder.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte))
+    }
+
     /// The environment variables for the loader.
     pub(super) fn environment(&self, means: Means) -> Vec<(&'static str, OsString)> {
         let mut variables = Vec::new();
@@ -194,7 +199,10 @@ impl RunPlan {
                 effect: Effect::Certain { object, file },
             },
             (_, None, None) => RunPlan {
-                means: if mode == LibraryMode::Auto { Means::Both } else { Means::Path },
+                means: match mode {
+                    LibraryMode::Auto if library.can_be_preloaded() => Means::Both,
+                    _ => Means::Path,
+                },
                 why: format!("{} names no libnetcdf", program.executable().display()),
                 effect: Effect::Unknown(
                     "it names none itself; programs that it starts were not watched".to_owned(),
