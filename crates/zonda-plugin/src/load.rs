@@ -121,9 +121,9 @@ impl Library {
 }
 
 fn load(name: &CStr, scope: c_int) -> Option<*mut c_void> {
+    let _alone = beside::loading();
     // SAFETY: the name is NUL-terminated. Initialisers of the file run: whoever names the folder
     // trusts what is in it.
-    let _alone = beside::loading();
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
     (!handle.is_null()).then_some(handle)
 }
