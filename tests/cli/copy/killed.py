@@ -82,8 +82,11 @@ def main(prefix, rounds):
                 # A piece is open already, and goes by itself.
                 gone = [file for file in own if file not in left() and not file.endswith("-pieces")]
                 if gone and process.poll() is None:
-                    print(f"{name}: what it was at work on was taken away: {gone}")
-                    failed += 1
+                    # Stopped before it had its lock: it takes another name then.
+                    process.send_signal(signal.SIGCONT)
+                    if process.wait() != 0 or not Path("made.nc").exists():
+                        print(f"{name}: what it was at work on was taken away: {gone}")
+                        failed += 1
             process.kill()
             process.wait()
             kills += 1
