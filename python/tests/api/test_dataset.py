@@ -421,3 +421,8 @@ def test_arrays_that_are_not_aligned_are_written(tmp_path):
         ds.create_variable("v", data=values, dims=("y", "x"))
         ds["v"][1] = values[0]
         assert ds["v"][...].tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_a_dataset_is_made_by_functions() -> None:
+    with pytest.raises(TypeError, match=r"zonda\.open\(path\)"):
+        zonda.Dataset("file.nc")  # type: ignore[arg-type]

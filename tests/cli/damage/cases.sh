@@ -54,6 +54,12 @@ PYTHON
     golden "diff with nothing" "$here/damage/diff-missing.txt" "$zonda" diff sound.nc missing.nc
     golden "recover --to what is there" "$here/damage/exists.txt" "$zonda" recover --to saved.nc flipped.nc
 
+    # The definitions of a classic file, and no value.
+    echo 'netcdf one { dimensions: x = 100 ; variables: int v(x) ; data: v = 1 ; }' >one.cdl
+    "$ncgen" -k nc3 -o one.nc one.cdl
+    head -c -400 one.nc >header.nc
+    told "recover --to of definitions alone" "$here/damage/no-value.txt" "$zonda" recover --to header-saved.nc header.nc
+
     head -c 1000 sound.nc >cut.nc
     told "check of a short file" "$here/damage/cut.txt" "$zonda" check cut.nc
     # No writer left anything, which does not make it sound.

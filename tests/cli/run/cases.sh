@@ -106,6 +106,8 @@ Zonda: it is statically linked" "$zonda" run -- ./static
     runs "exit status of the program" 7 "" "^$" "$zonda" run -- sh -c 'exit 7'
     runs "exit status of the program, watched" 7 "" "names no libnetcdf" \
         "$zonda" run -v -- sh -c 'exit 7'
+    # What it starts may bring a libnetcdf of its own.
+    runs "a program that starts others" 0 "libzonda-preload.so" "^$" "$zonda" run -- env sh -c 'echo $LD_PRELOAD'
     runs "a signal ends the program" 143 "" "" "$zonda" run -- sh -c 'kill -TERM $$'
     runs "a signal ends the program, watched" 143 "" "" "$zonda" run -v -- sh -c 'kill -TERM $$'
     runs "signals are passed on" 42 "ready" "" sh -c '

@@ -33,7 +33,7 @@ const MOST_SHOWN: usize = 20;
 /// of an HDF5 file whose groups are damaged are looked for in all of its bytes, and go under
 /// object_at_ and their place where their names are lost. Of a classic file all records are taken of
 /// which the file has something. At the end there is a line for each variable that says how much of
-/// it is saved. Exit status 3 where something is lost, 1 where nothing could be saved.
+/// it is saved. Exit status 3 where something is lost, 1 where no value could be saved.
 ///
 /// With --records, the header of a classic file is made to say how many complete records the file
 /// has, by its length.
@@ -258,8 +258,9 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
         return crate::done();
     }
-    if copied.vars.iter().all(|var| var.n_elems > 0 && var.n_lost >= var.n_elems) {
-        writeln!(out, "{from}: nothing saved of {vars} variables; {to} has what they are")?;
+    let has_values = copied.vars.iter().any(|var| var.n_elems > 0);
+    if has_values && copied.vars.iter().all(|var| var.n_lost >= var.n_elems) {
+        writeln!(out, "{from}: no value saved of {vars} variables; {to} has what they are")?;
         return Ok(ExitCode::FAILURE);
     }
     let things = match copied.n_lost {

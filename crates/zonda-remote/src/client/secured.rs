@@ -21,6 +21,12 @@ pub(super) struct Secured<S> {
     going: Vec<u8>,
 }
 
+/// A part of some bytes. A count that does not fit is an error, and never the end of what a server says.
+fn part(bytes: &[u8], range: Range<usize>) -> io::Result<&[u8]> {
+    let fault = || Fault::new(Kind::Internal, "TLS counts more bytes than there are");
+    bytes.get(range).ok_or_else(|| io::Error::other(fault()))
+}
+
 impl<S: Read + Write> Secured<S> {
     /// With the handshake done.
     pub(super) fn new(connection: Connection, socket: S) -> io::Result<Secured<S>> {
@@ -50,7 +56,7 @@ impl<S: Read + Write> Secured<S> {
             if n == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            rest = rest.get(n..).unwrap_or_default();
+            rest = part(rest, n..rest.len())?;
         }
         Ok(())
     }
@@ -79,7 +85,7 @@ impl<S: Read + Write> Secured<S> {
             if n == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            self.socket.write_all(self.going.get(..n).unwrap_or_default())?;
+            self.socket.write_all(part(&self.going, 0..n)?)?;
         }
         Ok(())
     }
@@ -89,7 +95,7 @@ impl<S: Read + Write> Secured<S> {
         if self.left.is_empty() {
             self.left = 0..self.socket.read(&mut self.came)?;
         }
-        let came = self.came.get(self.left.clone()).unwrap_or_default();
+        let came = part(&self.came, self.left.clone())?;
         let is_end = came.is_empty();
         match self.connection.receive(came) {
             Ok(0) if !is_end => {
