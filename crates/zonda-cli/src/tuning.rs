@@ -125,6 +125,9 @@ pub(crate) const TOP_EVERY: Duration = Duration::from_secs(1);
 /// How long servers are waited for that do not answer. No row: it is for people.
 pub(crate) const TOP_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The same where there is one table only: nobody looks again. A server on a busy node may need seconds. No row: it is for scripts.
+pub(crate) const TOP_PATIENCE_ONCE: Duration = Duration::from_secs(10);
+
 /// How often rank 0 says for whom it waits, and the other ranks, who wait for it as long as it works alone. No row: it is for people.
 pub(crate) const LEAD_SAYS_EVERY: Duration = Duration::from_secs(60);
 pub(crate) const OTHERS_SAY_EVERY: Duration = Duration::from_hours(24);

@@ -12,14 +12,14 @@ use serde::Serialize;
 use zonda::servers::{Looked, ServerLook, Watcher};
 
 use crate::failure::{CommandFailure, Result};
-use crate::tuning::{TOP_EVERY, TOP_PATIENCE};
+use crate::tuning::{TOP_EVERY, TOP_PATIENCE, TOP_PATIENCE_ONCE};
 use find::FoundServer;
 
 /// Shows the I/O servers of running jobs: their clients and files, what waits, who is waited for
 ///
 /// Servers are those that `zonda run --servers` started: of the job whose folder is given or named by ZONDA_SERVERS, else all of this user on
 /// this node. On a terminal the table is drawn anew each second until they have ended (or Ctrl-C); else, and with --once, it is printed once.
-/// A server that does not answer, as one that is stopped, is listed as such. The exit status is 1 where there is no server.
+/// A server that does not answer within two seconds (ten with --once and --json), as one that is stopped, is listed as such. The exit status is 1 where there is no server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda top                      the servers of all jobs of this user
@@ -67,7 +67,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     loop {
         let drawn = Instant::now();
         update(&mut servers, find::servers(folder.as_deref()));
-        look(&mut servers);
+        look(&mut servers, if is_live { TOP_PATIENCE } else { TOP_PATIENCE_ONCE });
         // What a killed job leaves are sockets that nobody is at.
         let is_left =
             |server: &TopServer| server.state == State::Gone && server.found.pid.is_none();
@@ -117,11 +117,11 @@ fn update(servers: &mut Vec<TopServer>, found: Vec<FoundServer>) {
 }
 
 /// Asks all servers. Those that do not answer cost the patience once, together.
-fn look(servers: &mut [TopServer]) {
+fn look(servers: &mut [TopServer], patience: Duration) {
     let (began, at_once) = (Instant::now(), Duration::from_millis(1));
     servers.iter_mut().for_each(|server| server.look_within(at_once));
     for server in servers.iter_mut().filter(|server| server.state == State::Silent) {
-        server.look_within(TOP_PATIENCE.saturating_sub(began.elapsed()).max(at_once));
+        server.look_within(patience.saturating_sub(began.elapsed()).max(at_once));
     }
 }
 
