@@ -207,7 +207,7 @@ impl<'a> Iterator for ClaimedParts<'_, 'a> {
 
     fn next(&mut self) -> Option<MemoryPart<'a>> {
         let number = self.range.next()?;
-        let pieces = self.pieces.clone();
+        let pieces = SmallVec::from_slice(&self.pieces);
         self.parts.advance(&mut self.pieces);
         let mut first = 0;
         let mut lens: SmallVec<[(usize, usize); 4]> = SmallVec::with_capacity(pieces.len());

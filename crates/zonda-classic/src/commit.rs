@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_model::memory;
+use zonda_storage::backend::File;
 use zonda_storage::neighbour::journal_id;
 use zonda_storage::{BLOCK_BYTES, Sidecar, Sidecars, Storage, write_journal};
 
@@ -149,10 +150,13 @@ impl Base {
             return Ok(false);
         }
         let sidecars = self.sidecars.as_ref();
+        let is_in_memory = || storage.plain_file().is_some_and(File::is_in_memory);
         // Others that share the file must find it under their descriptors, and a copy of much that
-        // stays would cost more than it saves.
+        // stays would cost more than it saves. In memory, where a machine that dies leaves nothing, a
+        // copy is no safer than a journal, and takes the memory of the file again.
         if let Some(neighbours) = sidecars
             && !self.share
+            && !is_in_memory()
             && moved.saturating_mul(4) >= stored
             && neighbours.replaceable()
             // A device without room for the copy is not filled with half of it first.

@@ -3,7 +3,7 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
-mod layout;
+pub(crate) mod layout;
 
 use crate::DeviceSpace;
 use crate::neighbour::FileKind;
@@ -220,6 +220,21 @@ impl Fd {
             libc::copy_file_range(from.0, &raw mut from_at, self.0, &raw mut to_at, len, 0)
         })?;
         Ok(n.unsigned_abs())
+    }
+
+    /// Copies bytes at `from_at` of another file to `at` through `block`, as many as that has: how many were copied. As [`Fd::copy_range`].
+    pub(crate) fn copy_through(
+        &self,
+        at: u64,
+        from: &Fd,
+        from_at: u64,
+        block: &mut [u8],
+    ) -> Result<usize, Errno> {
+        if at.saturating_add(block.len() as u64) > most_len() {
+            return Err(Errno(libc::EFBIG));
+        }
+        let got = from.pread(from_at, block)?;
+        self.pwrite(at, block.get(..got).ok_or(Errno(libc::EIO))?)
     }
 
     /// The last place that the file system has in one file, which no call tells: a seek there is refused

@@ -20,6 +20,10 @@ pub(crate) const START_WRITING_BYTES: u64 = 2 << 20;
 /// reference's file: data must move`.
 pub(crate) const COPY_CALL_BYTES: u64 = 16 << 20;
 
+/// Bytes that are copied at a time where the kernel would copy page by page: they stay in the second-level cache on the way. 1 GB in ms, by the
+/// kernel and through 1 MiB, 256 KiB, 64 KiB: ext4 351, 186, 179, 208; tmpfs 404, 349, 341, 361. Row: the same.
+pub(crate) const COPY_BLOCK_BYTES: usize = 256 << 10;
+
 /// Bytes of a segment of a memory: large enough that a copy takes much longer than to find the segment, small enough that
 /// several threads have segments of their own. No row: files in memory are not measured.
 pub(crate) const SEGMENT_BYTES: u64 = 1 << 20;

@@ -167,8 +167,12 @@ impl ChunkCache {
         // The request has had the clock go on.
         let now = now();
         let mut state = self.lock();
+        // Requests for the same chunks use them in the same order, so that each is followed by the next one in the order of use.
+        let mut next = None;
         for key in keys {
-            let id = state.ids.get(&key).copied();
+            let is_next = |id: &NodeId| state.nodes.get(*id).is_some_and(|entry| entry.key == key);
+            let id = next.filter(is_next).or_else(|| state.ids.get(&key).copied());
+            next = id.and_then(|id| state.nodes.newer(id));
             let hit = id.map_or(CacheHit::Absent, |id| match state.hit(id, now) {
                 Some(chunk) => CacheHit::Ready(chunk),
                 None => match state.nodes.get(id) {

@@ -4,12 +4,12 @@
 //! forked child has the same open file, and copies of the buffered data above that soon are stale.
 
 use crate::error::{Op, StorageError, range_end};
-use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
+use crate::os::{Errno, Fd, MAX_BUFFERS, Status, layout};
 use crate::slab;
 use crate::storage::{
     Advice, DeviceSpace, ReadRange, Storage, StorageStamp, WriteRange, fill_by_writes,
 };
-use crate::tuning::{COPY_CALL_BYTES, READ_OVER_BYTES, START_WRITING_BYTES};
+use crate::tuning::{COPY_BLOCK_BYTES, COPY_CALL_BYTES, READ_OVER_BYTES, START_WRITING_BYTES};
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -289,12 +289,30 @@ impl File {
         self.fd.next_data(at).unwrap_or(at).max(at)
     }
 
-    /// Has the kernel copy `len` bytes at `from_at` of another file to `at`: how many it did, from the first on. What is left, because
-    /// it cannot do so for these files or meets an error, the caller moves himself, and finds the error. Holes stay holes.
+    /// Whether the file system is memory of this machine: nothing on it outlives the machine, and a second copy of a file takes as much of it again.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.fd.file_system(), Ok(layout::TMPFS | layout::RAMFS))
+    }
+
+    /// Copies `len` bytes at `from_at` of another file to `at`, by the kernel unless it is dearer there: how many, from the first on. What
+    /// is left, because the kernel cannot do so for these files or there was an error, the caller moves himself, and finds the error. Holes
+    /// stay holes.
     #[must_use]
     pub fn copy_from(&self, at: u64, from: &File, from_at: u64, len: u64) -> u64 {
         if self.check_writable(Op::Write, at, 0).is_err() {
             return 0;
+        }
+        // The kernel copies page by page on file systems of this machine that cannot share blocks between files, or not between places in
+        // different parts of a page. Others may copy without the bytes coming here.
+        let is_dearer = match self.fd.file_system() {
+            Ok(layout::TMPFS | layout::EXT4) => true,
+            Ok(layout::XFS | layout::BTRFS) => (at ^ from_at) % BLOCK_BYTES != 0,
+            _ => false,
+        };
+        let mut block = Vec::new();
+        if is_dearer && block.try_reserve_exact(COPY_BLOCK_BYTES).is_ok() {
+            block.resize(COPY_BLOCK_BYTES, 0);
         }
         // Where the data end that were found last: some file systems look at each page on the way there.
         let (mut done, mut hole) = (0, 0);
@@ -310,7 +328,12 @@ impl File {
             }
             let run = (len - done).min(hole - next).min(COPY_CALL_BYTES);
             let n = usize::try_from(run).unwrap_or(usize::MAX);
-            match self.fd.copy_range(at.saturating_add(done), &from.fd, next, n) {
+            let to = at.saturating_add(done);
+            let copied = match block.get_mut(..n.min(COPY_BLOCK_BYTES)) {
+                Some(block) => self.fd.copy_through(to, &from.fd, next, block),
+                None => self.fd.copy_range(to, &from.fd, next, n),
+            };
+            match copied {
                 Ok(0) | Err(_) => break,
                 Ok(n) => {
                     done += n as u64;

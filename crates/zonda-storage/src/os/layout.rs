@@ -9,6 +9,13 @@ const LL_IOC_LOV_SETSTRIPE: libc::Ioctl = 0x4008_669A;
 /// are those of later ones.
 const O_LOV_DELAY_CREATE: libc::c_int = 0o100_000_000 | libc::O_NOCTTY | libc::O_ASYNC;
 
+/// Magic numbers of file systems (`linux/magic.h`).
+pub(crate) const TMPFS: u64 = 0x0102_1994;
+pub(crate) const RAMFS: u64 = 0x8584_58F6;
+pub(crate) const EXT4: u64 = 0xEF53;
+pub(crate) const XFS: u64 = 0x5846_5342;
+pub(crate) const BTRFS: u64 = 0x9123_683E;
+
 impl Fd {
     /// Makes a file of a Lustre file system that has no layout yet, for reading and writing. It must not exist.
     pub(crate) fn make_without_layout(path: &std::path::Path) -> Result<Fd, Errno> {
