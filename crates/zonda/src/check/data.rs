@@ -75,7 +75,7 @@ impl VarPlace {
 
     fn array(&self) -> BoxedArray<'_> {
         let (lens, from) = (&self.lens[..], self.chunks.as_deref());
-        BoxedArray { lens, from, is_plain: false, to: None, elem: self.elem }
+        BoxedArray { lens, from, plain_run: None, to: None, elem: self.elem }
     }
 
     /// Notes a dimension along which the variable has fewer or more elements.

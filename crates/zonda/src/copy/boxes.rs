@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::tuning::{BOX_SHAPES_TRIED, LONG_PLAIN_RUN_BYTES, LONG_RUN_BYTES, SHORT_RUN_BYTES};
+use crate::tuning::{BOX_SHAPES_TRIED, LONG_RUN_BYTES, SHORT_RUN_BYTES};
 use zonda_slab::{advance, advance_by};
 
 /// An array that is copied from one file to another, or read from one.
@@ -20,8 +20,8 @@ pub(crate) struct BoxedArray<'a> {
     pub lens: &'a [u64],
     /// Shape of the chunks that are read; `None` for elements in one run.
     pub from: Option<&'a [u64]>,
-    /// The chunks that are read have no filters, so that parts of them can be read.
-    pub is_plain: bool,
+    /// Where the chunks that are read have no filters, so that parts of them can be read: bytes of a run beyond which a longer one gains nothing.
+    pub plain_run: Option<u64>,
     /// Shape of the chunks that are written; `None` for elements in one run.
     pub to: Option<&'a [u64]>,
     /// Bytes of an element in memory.
@@ -41,7 +41,7 @@ pub(crate) struct Boxes {
 /// Chooses boxes for an array: of at most `most` bytes, unless a chunk of the target is longer, and preferably of no
 /// more than `goal` bytes.
 pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
-    let BoxedArray { lens, from, is_plain, to, elem } = *array;
+    let BoxedArray { lens, from, plain_run, to, elem } = *array;
     let unit = |chunks: Option<&[u64]>, d: usize| {
         let chunk = chunks.and_then(|dims| dims.get(d).copied()).unwrap_or(1);
         chunk.clamp(1, lens[d].max(1))
@@ -68,7 +68,7 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
             let mut reads: f64 =
                 axes.iter().zip(&shape).map(|(axis, &len)| axis.reads(len)).product();
             let mut bytes_side_by_side = if is_linear { run(&shape, lens, elem) } else { 0 };
-            if let Some(chunk) = from.filter(|_| is_plain) {
+            if let Some(chunk) = from.filter(|_| plain_run.is_some()) {
                 let inside: Vec<u64> = shape.iter().zip(chunk).map(|(a, b)| *a.min(b)).collect();
                 bytes_side_by_side = run(&inside, chunk, elem);
                 if to.is_none() {
@@ -81,11 +81,7 @@ pub(crate) fn choose(array: &BoxedArray<'_>, goal: u64, most: u64) -> Boxes {
                 reads: -(reads * 1000.0).round(),
                 is_run: bytes_side_by_side.min(SHORT_RUN_BYTES as u64),
                 enough: bytes.min(goal),
-                run: bytes_side_by_side.min(if is_plain {
-                    LONG_PLAIN_RUN_BYTES
-                } else {
-                    LONG_RUN_BYTES
-                }),
+                run: bytes_side_by_side.min(plain_run.unwrap_or(LONG_RUN_BYTES)),
                 short: u64::MAX - bytes,
             };
             if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {
@@ -308,6 +304,7 @@ impl Iterator for BoxWalk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tuning::LONG_PLAIN_RUN_BYTES;
 
     /// How often each chunk of the source is touched, by going through all boxes.
     fn counted(array: &BoxedArray<'_>, shape: &[u64]) -> f64 {
@@ -327,8 +324,9 @@ mod tests {
     #[test]
     fn runs_are_not_cut_to_fill_a_box() {
         let (lens, column) = ([2_000_000, 3], [1_000_000, 1]);
-        let one_run = BoxedArray { lens: &lens, from: None, is_plain: false, to: None, elem: 8 };
-        let of_columns = BoxedArray { from: Some(&column), is_plain: true, ..one_run };
+        let one_run = BoxedArray { lens: &lens, from: None, plain_run: None, to: None, elem: 8 };
+        let of_columns =
+            BoxedArray { from: Some(&column), plain_run: Some(LONG_PLAIN_RUN_BYTES), ..one_run };
         for array in [one_run, of_columns] {
             for most in (1..=24).map(|n| n * 524_288) {
                 let Boxes { shape, .. } = choose(&array, most.min(8 << 20), most);
@@ -350,7 +348,7 @@ mod tests {
             let array = BoxedArray {
                 lens: &lens,
                 from: Some(&from),
-                is_plain: false,
+                plain_run: None,
                 to: Some(&to),
                 elem: 4,
             };
@@ -387,7 +385,7 @@ mod tests {
     fn boxes_are_small_where_little_is_there() {
         let (lens, one) = ([900_000_000], [1]);
         let array =
-            BoxedArray { lens: &lens, from: Some(&one), is_plain: false, to: Some(&one), elem: 1 };
+            BoxedArray { lens: &lens, from: Some(&one), plain_run: None, to: Some(&one), elem: 1 };
         let sizes = (16 << 20, 64 << 20);
         let keys: Vec<Vec<u64>> = [0, 3, 450_000_000, 899_999_999].map(|k| vec![k]).into();
         let (boxes, walk) =
@@ -415,7 +413,7 @@ mod tests {
     fn what_does_not_fit_is_told() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
         let array =
-            BoxedArray { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
+            BoxedArray { lens: &lens, from: Some(&from), plain_run: None, to: Some(&to), elem: 4 };
         // One chunk of the target has 400 kB.
         let boxes = choose(&array, 1 << 20, 1 << 20);
         assert!(boxes.shape.iter().product::<u64>() * 4 <= 1 << 20);
@@ -430,8 +428,13 @@ mod tests {
     #[test]
     fn parts_of_plain_chunks_can_be_read() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
-        let plain =
-            BoxedArray { lens: &lens, from: Some(&from), is_plain: true, to: Some(&to), elem: 4 };
+        let plain = BoxedArray {
+            lens: &lens,
+            from: Some(&from),
+            plain_run: Some(LONG_PLAIN_RUN_BYTES),
+            to: Some(&to),
+            elem: 4,
+        };
         let boxes = choose(&plain, 4 << 20, 16 << 20);
         assert_eq!((boxes.shape, boxes.reads), (vec![1000, 20, 200], 1.0));
         // Runs of a few elements are not better than whole chunks.
@@ -449,7 +452,7 @@ mod tests {
             let array = BoxedArray {
                 lens: &lens,
                 from: Some(&from),
-                is_plain: false,
+                plain_run: None,
                 to: Some(&to),
                 elem: 1,
             };
@@ -467,7 +470,7 @@ mod tests {
         let array = BoxedArray {
             lens: &lens,
             from: Some(&chunk),
-            is_plain: false,
+            plain_run: None,
             to: Some(&chunk),
             elem: 4,
         };
@@ -480,7 +483,7 @@ mod tests {
         let array = BoxedArray {
             lens: &lens,
             from: Some(&chunk),
-            is_plain: false,
+            plain_run: None,
             to: Some(&other),
             elem: 8,
         };

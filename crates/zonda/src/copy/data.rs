@@ -23,8 +23,9 @@ use super::{Copied, CopiedVar, CopyMethod, CopyOptions, Progress};
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::tuning::{
-    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_HEAP_BYTES, COPY_PLAIN_BOX_BYTES, COPY_RUN_BYTES,
-    COPY_SPARSE_BOX_BYTES, DAMAGED_INDEX_CHUNKS, POINTER_VALUE_BYTES, SPILL_DECODES,
+    COPY_ABSENT_PER_CHUNK, COPY_BOX_BYTES, COPY_FAR_PLAIN_BOX_BYTES, COPY_HEAP_BYTES,
+    COPY_PLAIN_BOX_BYTES, COPY_RUN_BYTES, COPY_SPARSE_BOX_BYTES, DAMAGED_INDEX_CHUNKS,
+    LONG_FAR_PLAIN_RUN_BYTES, LONG_PLAIN_RUN_BYTES, POINTER_VALUE_BYTES, SPILL_DECODES,
 };
 
 /// Chunks of an array.
@@ -196,8 +197,18 @@ impl DataCopy<'_> {
             let (group, var) = (made.target.group, made.target.var);
             self.target.hdf5(|file| Ok(file.pipeline(group, var)?.is_empty()))?
         };
-        let array =
-            BoxedArray { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
+        // What lies far away costs more to find than to fetch.
+        let (plain_box, plain_run) = match self.source.is_remote() {
+            true => (COPY_FAR_PLAIN_BOX_BYTES, LONG_FAR_PLAIN_RUN_BYTES),
+            false => (COPY_PLAIN_BOX_BYTES, LONG_PLAIN_RUN_BYTES),
+        };
+        let array = BoxedArray {
+            lens: &lens,
+            from: from.as_deref(),
+            plain_run: is_plain.then_some(plain_run),
+            to: to.as_deref(),
+            elem,
+        };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
             // Each element is put, so fill values would be overwritten.
@@ -215,9 +226,7 @@ impl DataCopy<'_> {
         let goal = match () {
             () if from.is_none() && to.is_none() => COPY_RUN_BYTES,
             () if interleaves && var.is_record() => COPY_BOX_BYTES / n_records.max(1),
-            () if (is_plain || from.is_none()) && (to_plain || to.is_none()) => {
-                COPY_PLAIN_BOX_BYTES
-            }
+            () if (is_plain || from.is_none()) && (to_plain || to.is_none()) => plain_box,
             () => COPY_BOX_BYTES,
         };
         let boxes = choose(&array, goal.min(most), most);
@@ -415,7 +424,7 @@ impl DataCopy<'_> {
         let array = BoxedArray {
             lens: &lens,
             from: None,
-            is_plain: false,
+            plain_run: None,
             to: to.as_deref(),
             elem: elem as u64,
         };

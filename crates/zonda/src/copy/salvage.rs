@@ -250,7 +250,7 @@ impl DataCopy<'_> {
         let to = self.target.chunk_shape(made.target)?;
         let elem = made.var.elem as u64;
         let array =
-            BoxedArray { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
+            BoxedArray { lens: &lens, from: None, plain_run: None, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;
         for (start, count) in BoxWalk::new(&lens, &shape) {
             self.fill_data(made, bytes_of(made, &count))?;

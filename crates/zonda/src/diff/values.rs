@@ -369,7 +369,7 @@ impl Comparison<'_> {
         let chunk_shape = |side: usize| pair.files[side].chunk_shape(pair.vars[side].source);
         let chunks = [chunk_shape(0)?, chunk_shape(1)?];
         let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
-        let array = BoxedArray { lens: &lens, from, is_plain: false, to, elem };
+        let array = BoxedArray { lens: &lens, from, plain_run: None, to, elem };
         // Memory for two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
         let walk = self.walk(pair, &array, most)?;
