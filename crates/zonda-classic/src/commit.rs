@@ -150,13 +150,17 @@ impl Base {
             return Ok(false);
         }
         let sidecars = self.sidecars.as_ref();
-        let is_in_memory = || storage.plain_file().is_some_and(File::is_in_memory);
+        // A file that is shorter than its header says looks cut off beside a journal.
+        let goes_in_place = || {
+            stored >= old.file_len(n_records)
+                && storage.plain_file().is_some_and(File::is_in_memory)
+        };
         // Others that share the file must find it under their descriptors, and a copy of much that
         // stays would cost more than it saves. In memory, where a machine that dies leaves nothing, a
         // copy is no safer than a journal, and takes the memory of the file again.
         if let Some(neighbours) = sidecars
             && !self.share
-            && !is_in_memory()
+            && !goes_in_place()
             && moved.saturating_mul(4) >= stored
             && neighbours.replaceable()
             // A device without room for the copy is not filled with half of it first.
