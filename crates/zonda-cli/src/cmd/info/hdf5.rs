@@ -375,7 +375,11 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
             writeln!(out, "    {}: {waste}", variable.name)?;
         }
     }
-    if facts.space.as_ref().is_some_and(|space| space.unaccounted_bytes > 0) {
+    // A hundredth of the file is what somebody may ask about.
+    let is_much = |space: &SpaceFacts| {
+        space.unaccounted_bytes.saturating_mul(100) >= facts.file_bytes.unwrap_or(0).max(1)
+    };
+    if facts.space.as_ref().is_some_and(is_much) {
         writeln!(
             out,
             "    unaccounted for: bytes of no object: gaps between objects, or left behind by changes"
