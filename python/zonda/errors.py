@@ -115,6 +115,9 @@ _CLASSES: dict[int, type[NetCDFError]] = {
 }
 _SYSTEM: dict[int, type[NetCDFError]] = {1: FilePermission, 2: FileMissing, 12: NoMemory, 13: FilePermission, 17: FileExists}
 
+# EHOSTUNREACH stands for all that keeps a connection from being made, such as a certificate that is not trusted.
+_TEXTS = {113: "No connection to the server"}
+
 
 def make(code: int, text: str, why: str, path: str | bytes | None, offset: int | None) -> NetCDFError:
     """The exception for a code, the text that netCDF has for it, and what the engine says besides."""
@@ -123,5 +126,5 @@ def make(code: int, text: str, why: str, path: str | bytes | None, offset: int |
     # What the text and the path say already is not said twice.
     more = why.replace(text, "").removeprefix(f"{name}: ").strip(": ")
     if code > 0:
-        text = os.strerror(code)
+        text = _TEXTS.get(code) or os.strerror(code)
     return kind(code, f"{text}: {more}" if more else text, name, offset)

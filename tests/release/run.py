@@ -9,7 +9,8 @@
     newer    Debian 13: the packages; its programs, which ask for libnetcdf.so.22; its Python and xarray
     wheel    Debian 12: the wheel in an environment of its own
     archive  an older Debian: the archive, unpacked by a user
-    musl     a root file system with nothing in it: the static command, and a program in C that musl-gcc linked with the static library
+    musl     a root file system with nothing in it: the static command, also with a URL of https://, and a program in C that musl-gcc linked with the
+             static library
     aarch64  on another machine by qemu's emulation of programs: the archive, a program in C, the packages and the wheel with Debian's Python
     prefix   make install and make uninstall, on this machine
     files    what is in each file of the release: sizes, licences, what they ask of a system
@@ -32,6 +33,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import rig  # noqa: E402
+from rig import certificates, ranges  # noqa: E402
 from systems import base, fresh, other_root, private  # noqa: E402
 
 ARCH = subprocess.run(("uname", "-m"), capture_output=True, text=True).stdout.strip()
@@ -398,7 +400,25 @@ def musl(counts, options):
             contains("hello.c", alone("/hello", "/small.nc"), "of Zonda")
             note("  a program in C", None, None, (root / "hello").stat().st_size / 1e6)
 
-        for step in (command, program_in_c):
+        def https():
+            """TLS is inside: there is no library to be loaded."""
+            openssl = rig.tool("openssl")
+            if not openssl:
+                raise rig.Skip("no openssl")
+            (place,) = root.glob("zonda-*")
+            made = root / "certificates"
+            made.mkdir()
+            certificates.make(made, openssl)
+            shutil.copy2(root / "small.nc", made)
+            with ranges.RangeServer(made, made / "server.pem") as server:
+                url = f"{server.url}/small.nc"
+                for trusted, status, words in (("ca", 0, "9, 10, 11, 12 ;"), ("other-ca", 1, "is not trusted")):
+                    environment = rig.environment(None, ("CURL_", "SSL_CERT", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"), SSL_CERT_FILE=f"/certificates/{trusted}.pem", HOME="/root", ZONDA_EXPLAIN="1")
+                    done = rig.run(("chroot", root, f"/{place.name}/bin/zonda", "dump", url), environment)
+                    if done.returncode != status or words not in done.stdout + done.stderr:
+                        raise rig.Wrong(f"with {trusted} it ends with {done.returncode} and says {(done.stdout + done.stderr)[-400:]}")
+
+        for step in (command, program_in_c, https):
             counts.attempt(f"musl: {step.__name__}", step)
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -21,7 +22,7 @@ FILE = "files/example_2.nc"
 # Tries again, pauses and all, under the settings of these tests.
 SECONDS = 30
 SHORT = "HTTP.TIMEOUT=5\nHTTP.CONNECTTIMEOUT=5\n"
-NC_ECURL = -67
+NC_ECURL, NC_EIO = -67, -68
 CAPI = Path(__file__).with_name("capi.py")
 
 
@@ -52,6 +53,7 @@ def cases(bench):
         yield "another CA", "%s/%s%s" % (s.https, FILE, bytes_), other_ca, {}, "ertificate|issuer"
         yield "no such CA file", "%s/%s%s" % (s.https, FILE, bytes_), home(bench, "r-no-ca", ca % "/no/such.pem"), {}, "/no/such.pem|CAINFO|ertificate"
         yield "certificate of another name", "%s/%s%s" % (s.misnamed, FILE, bytes_), right_ca, {}, "ertificate|name"
+        yield "a server without TLS", "https://127.0.0.1:%d/%s%s" % (s.port, FILE, bytes_), right_ca, {}, "http:// instead of https://"
         yield "no certificate of the client", "%s/%s%s" % (s.mutual, FILE, bytes_), right_ca, {}, "400|ertificate"
         yield "a loop", "%s/loop/%s%s" % (s.http, FILE, bytes_), plain, {}, "redirect"
         yield "moved to a file", "%s/to-file/x%s" % (s.http, bytes_), plain, {}, "redirect|file"
@@ -85,6 +87,9 @@ def all_of(bench):
             bench.counts.attempt("refused " + name, refused, bench, url, where, variables, words)
     if bench.options.wants("refused silent_resolver"):
         bench.counts.attempt("refused silent_resolver", silent_resolver, bench)
+    for how in ENDS:
+        if bench.options.wants("refused ended_handshake " + how):
+            bench.counts.attempt("refused ended_handshake " + how, ended_handshake, bench, how)
     if "nginx" in s.running:
         for test in (off_by_key, nobody_else_gets_it, killed_in_read, changed_in_between):
             if bench.options.wants("refused " + test.__name__):
@@ -127,6 +132,43 @@ def silent_resolver(bench):
         raise Wrong("it says %s" % said)
     if not 1.5 < took < 10:
         raise Wrong("it takes %.1f s" % took)
+
+
+# How a server ends a connection before both sides have come to terms: whether it reads what the client says first, and whether it resets.
+ENDS = {"at once": (False, False), "after the greeting": (True, False), "by a reset": (True, True)}
+
+
+def ended_handshake(bench, how):
+    """A failure of the connection, as with libcurl, and not a file of an unknown format."""
+    reads, resets = ENDS[how]
+    listener = socket.create_server(("127.0.0.1", 0))
+    n_asked = []
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            n_asked.append(1)
+            with connection:
+                if reads:
+                    connection.recv(65536)
+                if resets:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = "https://127.0.0.1:%d/a.nc" % listener.getsockname()[1]
+    env = rig.environment(rig.LIBDIR, places.NETWORK, HOME=home(bench, "r-ended", "HTTP.SSL.VALIDATE=0\n"))
+    # As a file, and as what may be a dataset of OPeNDAP.
+    for behind, code in (("#mode=bytes", NC_ECURL), ("", NC_EIO)):
+        before = len(n_asked)
+        said = json.loads(bench.run([sys.executable, CAPI, rig.LIBRARY, url + behind], env, seconds=3 * SECONDS).stdout)
+        if said["open"] != code or url not in said["error"] or "TLS: the connection ended before" not in said["error"]:
+            raise Wrong("%s: it says %s" % (behind, said))
+        if len(n_asked) - before < 2:
+            raise Wrong("%s: it is not tried again" % behind)
+    listener.close()
 
 
 def off_by_key(bench):

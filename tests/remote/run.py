@@ -11,7 +11,7 @@ files     every file of tests/corpus, by each way to it: ncdump says the same as
 programs  ncdump and nccopy of the distribution, NCO, CDO, GDAL and netCDF4-python under zonda run, by URL as by path
 refused   wrong and missing passwords, secrets, certificates, objects and servers: an error that names the URL, and no value
 secrets   users, passwords, secrets and signatures are in no output, trace or inquiry, and go to no other host
-tls       the library that does TLS: when it is loaded, and what is said where it is not there, or another one
+tls       the library that does TLS: when it is loaded, what is said where it is not there, or another one, and forks while it is loaded
 local     programs with local files open no socket and no certificate
 put       finished files copied to S3: the bytes of a local copy; what fails leaves no object
 fork      a forked child has connections of its own; threads share the limit of them

@@ -26,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import rig  # noqa: E402
+from rig import certificates  # noqa: E402
 
 # What each server has to start within.
 SECONDS = 30
@@ -192,23 +193,11 @@ class Servers:
     # ---- nginx
 
     def certificates(self):
-        """A CA of its own: `ca.pem`; the servers' for localhost and 127.0.0.1, one for another name, a client's; and another CA."""
-        openssl = program("openssl")
-
-        def call(*words):
-            done = subprocess.run([openssl, *[str(word) for word in words]], cwd=self.folder, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise rig.Setup("openssl %s: %s" % (words[0], done.stderr[-300:]))
-
-        for ca in ("ca", "other-ca"):
-            call("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", ca + ".key", "-out", ca + ".pem", "-days", "2", "-subj", "/CN=tests " + ca,
-                 "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")  # fmt: skip
-        for name, names in (("server", "DNS:localhost,IP:127.0.0.1"), ("misnamed", "DNS:nobody.invalid"), ("client", "DNS:client")):
-            (self.folder / (name + ".ext")).write_text("subjectAltName=%s\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth,clientAuth\n" % names)
-            call("req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
-            call("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", name + ".pem", "-days", "2", "-extfile", name + ".ext")
-        for file in self.folder.glob("*.key"):
-            file.chmod(0o644)
+        """Those of the rig: `ca.pem` is the CA's."""
+        try:
+            certificates.make(self.folder, program("openssl"))
+        except RuntimeError as why:
+            raise rig.Setup(str(why)) from None
 
     def users(self, path, user, password):
         hashed = subprocess.run([program("openssl"), "passwd", "-apr1", "-stdin"], input=password + "\n", capture_output=True, text=True, check=True).stdout.strip()

@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import loading
 import places
 import rig
 from rig import Wrong
@@ -32,7 +33,7 @@ def all_of(bench):
     if "nginx" not in bench.servers.running:
         bench.counts.skip("tls", "no nginx")
         return
-    for test in (when_it_is_loaded, static_library, missing, found_by_the_loader, no_library, other_versions, said_by_doctor):
+    for test in (when_it_is_loaded, static_library, missing, found_by_the_loader, no_library, other_versions, said_by_doctor, forked_around, forked_within):
         if bench.options.wants("tls " + test.__name__):
             bench.counts.attempt("tls " + test.__name__, test, bench)
 
@@ -144,3 +145,11 @@ def said_by_doctor(bench):
         done = bench.run([rig.BIN / "zonda", "doctor", "--lib", where, here], environment(bench))
         if done.returncode != status or words + ("" if status else str(where / NAME)) not in done.stdout:
             raise Wrong("it ends with %s and says %s" % (done.returncode, done.stdout))
+
+
+def forked_around(bench):
+    loading.forked_around(bench, environment(bench, LD_LIBRARY_PATH=rig.LIBDIR))
+
+
+def forked_within(bench):
+    loading.forked_within(bench, environment(bench), alone(bench, "tls-half"))

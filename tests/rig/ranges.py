@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A small server of ranges for tests: `ranges.py FOLDER` prints its port and serves until it is ended.
 
-It serves the files of a folder over HTTP, on a free port of this machine. What a request has to bring is set by
+It serves the files of a folder over HTTP or HTTPS, on a free port of this machine. What a request has to bring is set by
 attributes: a user and a password, a header, or a key of S3 that signs it (the signature itself is not looked at). PUT
 makes a file where a key of S3 is set.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import ssl
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,7 +36,8 @@ class RangeServer:
         Bodies end in their middle.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, certificate=None):
+        """`certificate` is a file, with its key beside it as `.key`: then it is HTTPS."""
         self.folder = Path(folder)
         self.requests = []
         self.user = self.header = self.access_key = self.broken = None
@@ -45,10 +47,14 @@ class RangeServer:
         class Handler(_Handler):
             server_of = owner
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, Path(certificate).with_suffix(".key"))
+            # The thread of a connection does the handshake, at its first read.
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self):
@@ -59,6 +65,15 @@ class RangeServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        # A client that goes, or does not like our certificate, is none.
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

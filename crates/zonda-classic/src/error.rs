@@ -1,8 +1,8 @@
 //! What can go wrong with a classic file, each cause with the values that explain it.
 
-use zonda_format::FormatError;
+use zonda_format::{FormatError, NC_STRING};
 use zonda_model::memory::NoMemory;
-use zonda_model::{Answer, NcError};
+use zonda_model::{Answer, ExtType, NcError};
 use zonda_storage::{RemoteFailure, StorageError};
 
 /// A failed operation on a classic file.
@@ -155,7 +155,7 @@ pub enum ClassicError {
         owner: String,
     },
     /// A type that the file's format does not have.
-    #[error("type {code} does not exist in {format}")]
+    #[error("type {} does not exist in {format}", shown_type(*.code))]
     BadType {
         /// The `nc_type`.
         code: i32,
@@ -364,4 +364,26 @@ pub(crate) fn wrong_length() -> ClassicError {
 /// A name for messages: bytes that are no UTF-8 are shown as replacement characters.
 pub(crate) fn shown(name: &[u8]) -> String {
     zonda_model::shown_name(name)
+}
+
+/// A type by its name, one that has none by its number.
+fn shown_type(code: i32) -> String {
+    match ExtType::from_nc_type(code) {
+        Some(ty) => ty.name().to_owned(),
+        None if code == NC_STRING => "string".to_owned(),
+        None => code.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_told_by_their_names() {
+        let said = |code| ClassicError::BadType { code, format: "CDF-1" }.to_string();
+        assert_eq!(said(10), "type int64 does not exist in CDF-1");
+        assert_eq!(said(NC_STRING), "type string does not exist in CDF-1");
+        assert_eq!(said(33), "type 33 does not exist in CDF-1");
+    }
 }

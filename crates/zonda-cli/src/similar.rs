@@ -1,6 +1,6 @@
 //! Names that are nearly the same as one that is not there.
 
-use zonda::{Meta, VarId};
+use zonda::{Dataset, GroupId, Meta, VarId};
 
 /// What to add to a message about a name that is not there: the known one that it is most like, if it is like one at all.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -9,12 +9,27 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 
 /// The same for the name of a variable that a group does not have.
 pub(crate) fn similar_variable(meta: &Meta<'_>, name: &str) -> String {
+    let names: Vec<String> = variable_names(meta).collect();
+    did_you_mean(name, names.iter().map(String::as_str))
+}
+
+fn variable_names(meta: &Meta<'_>) -> impl Iterator<Item = String> {
     let ids = (0..meta.n_vars()).map_while(|number| i32::try_from(number).ok().map(VarId));
-    let names: Vec<_> = ids
-        .filter_map(|id| meta.var(id).ok())
-        .map(|var| String::from_utf8_lossy(var.name))
-        .collect();
-    did_you_mean(name, names.iter().map(AsRef::as_ref))
+    ids.filter_map(|id| meta.var(id).ok()).map(|var| String::from_utf8_lossy(var.name).into_owned())
+}
+
+/// The paths of all variables of a file: `/group/name`.
+pub(crate) fn variable_paths(file: &Dataset) -> zonda::Result<Vec<String>> {
+    let (mut groups, mut paths) = (vec![GroupId::ROOT], Vec::new());
+    while let Some(group) = groups.pop() {
+        file.in_group(group, |meta| {
+            groups.extend(meta.groups());
+            let group = String::from_utf8_lossy(&meta.group_path()).into_owned();
+            let group = group.trim_end_matches('/');
+            paths.extend(variable_names(meta).map(|name| format!("{group}/{name}")));
+        })?;
+    }
+    Ok(paths)
 }
 
 /// The known name that another one is most like: at most a third of its letters differ, and no more than three; or the case of any.

@@ -10,6 +10,7 @@ use rustls::{ClientConfig, Error, RootCertStore};
 use zonda_tls::{Fault, Identity, Kind, Settings, Source};
 
 use crate::verify::Verifier;
+use crate::words;
 
 /// The configuration for a server.
 ///
@@ -50,11 +51,11 @@ fn certified(
         return Err(at(place, NO_CERTIFICATE.into()));
     }
     let key = PrivateKeyDer::from_pem_slice(identity.key)
-        .map_err(|error| at(place + 1, format!("no private key: {error:?}")))?;
+        .map_err(|error| at(place + 1, words::of_pem(&error)))?;
     let key = provider
         .key_provider
         .load_private_key(key)
-        .map_err(|error| at(place + 1, error.to_string()))?;
+        .map_err(|_| at(place + 1, words::OTHER_KIND.into()))?;
     let certified = CertifiedKey::new(chain, key);
     // Whether the certificate is good, the server says: it may take ones that we would not (those of version 1).
     if matches!(certified.keys_match(), Err(Error::InconsistentKeys(_))) {

@@ -4,10 +4,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Error, InvalidMessage};
+use rustls::{ClientConfig, ClientConnection};
 use zonda_tls::{Fault, Kind};
 
 use crate::config::internal;
+use crate::words::of_peer;
 
 /// A connection.
 pub(crate) struct Connection(ClientConnection);
@@ -77,10 +78,4 @@ impl Connection {
             Err(error) => Err(internal(error)),
         }
     }
-}
-
-/// A failure between us and the server.
-fn of_peer(error: &Error) -> Fault {
-    let is_other = *error == Error::InvalidMessage(InvalidMessage::InvalidContentType);
-    Fault::new(if is_other { Kind::NotTls } else { Kind::Peer }, error.to_string())
 }

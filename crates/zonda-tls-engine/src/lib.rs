@@ -6,5 +6,6 @@ mod connection;
 #[allow(unsafe_code)]
 mod exports;
 mod verify;
+mod words;
 
 pub use exports::engine;

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A server of ranges, and files behind it."""
+"""Servers of ranges by HTTP and HTTPS, and files behind them."""
 
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,17 @@ import pytest
 
 import zonda
 
-_PLACE = Path(__file__).resolve().parents[3] / "tests" / "rig" / "ranges.py"
-_SPEC = importlib.util.spec_from_file_location("ranges", _PLACE)
-_RANGES = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_RANGES)
+_RIG = Path(__file__).resolve().parents[3] / "tests" / "rig"
+
+
+def _of_rig(name):
+    spec = importlib.util.spec_from_file_location(name, _RIG / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_RANGES, _CERTIFICATES = _of_rig("ranges"), _of_rig("certificates")
 
 FORMATS = ["NETCDF4", "NETCDF4_CLASSIC", "CDF-1", "CDF-2", "CDF-5"]
 
@@ -25,7 +33,7 @@ def alone(monkeypatch, tmp_path):
     for name in (
         "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION",
         "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY",
-        "ALL_PROXY", "NETRC", "ZONDA_REMOTE_CACHE",
+        "ALL_PROXY", "NETRC", "ZONDA_REMOTE_CACHE", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
     empty = tmp_path / "home"
@@ -39,6 +47,35 @@ def server(tmp_path):
     folder.mkdir()
     with _RANGES.RangeServer(folder) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """A folder with `ca.pem`, `server.pem` (127.0.0.1), `misnamed.pem` and `other-ca.pem`."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl")
+    folder = tmp_path_factory.mktemp("certificates")
+    _CERTIFICATES.make(folder)
+    return folder
+
+
+@pytest.fixture
+def secure(tmp_path, certificates):
+    """The same by HTTPS, with a certificate of an authority of its own."""
+    with _secure(tmp_path / "secure", certificates / "server.pem") as server:
+        yield server
+
+
+@pytest.fixture
+def misnamed(tmp_path, certificates):
+    """The same, with a certificate for another name."""
+    with _secure(tmp_path / "misnamed", certificates / "misnamed.pem") as server:
+        yield server
+
+
+def _secure(folder, certificate):
+    folder.mkdir()
+    return _RANGES.RangeServer(folder, certificate)
 
 
 @pytest.fixture(params=FORMATS)

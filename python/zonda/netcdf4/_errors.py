@@ -31,7 +31,9 @@ def opening(path: str) -> Iterator[None]:
     except NetCDFError as error:
         # Python finds the class for numbers of the system; netCDF's for a file that is there is not one of them.
         kind = FileExistsError if error.code == NC_EEXIST else OSError
-        raise kind(error.code, code_text(error), path) from error
+        # What is wrong with a server or its certificate no code says.
+        text = str(error.strerror) if "://" in path else code_text(error)
+        raise kind(error.code, text, path) from error
 
 
 @contextmanager

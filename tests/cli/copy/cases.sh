@@ -125,6 +125,8 @@ groups-to-classic|-k classic groups.nc new.nc
 types-to-classic|-k cdf5 storage.nc new.nc
 chunks-of-classic|-c n/3 types.nc new.nc
 no-variable|-v nope storage.nc new.nc
+no-variable-but-one-like-it|-v contiguos storage.nc new.nc
+no-filter-of-a-variable-like-it|-F Contiguous:none storage.nc new.nc
 chunks-of-no-dimension|-k netcdf4 -c nosuchdim/5 types.nc new.nc
 chunks-of-no-variable|-k netcdf4 -c nosuchvar:n/5 types.nc new.nc
 chunks-of-other-dimension|-k netcdf4 -c s:nosuchdim/5 types.nc new.nc

@@ -38,6 +38,12 @@ test_run() {
     runs "--check" 0 "^netcdf types" "^zonda run: checked: .*ncdump will load $prefix/lib/libnetcdf" \
         "$zonda" run --check -- ncdump -h types.nc
     runs "--check of what cannot be told" 1 "^$" "cannot be told" "$zonda" run --check -- sh -c 'echo 1'
+    # The shell runs what the system does not.
+    printf '[ "$1" = word ] && ncdump -h types.nc\n' >plain
+    chmod +x plain
+    runs "a script that names no interpreter" 0 "^netcdf types" "^$" "$zonda" run -- ./plain word
+    runs "such a script as a child" 0 "^netcdf types" "^zonda run: mode preload: /bin/sh names no libnetcdf" "$zonda" run -v -- ./plain word
+    runs "--check of such a script" 1 "^$" "plain will use Zonda cannot be told" "$zonda" run --check -- ./plain word
     runs "--lib" 0 "^netcdf types" "$library" \
         "$zonda" run -v --lib "$prefix/lib" -- ncdump -h types.nc
     if command -v ncks >/dev/null; then

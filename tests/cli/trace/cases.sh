@@ -15,6 +15,7 @@ test_trace() {
     golden "trace --layer of a recording" "$here/trace/recorded-layer.out" "$zonda" trace --layer 0 recorded
     golden "trace --label of a recording" "$here/trace/recorded-label.out" "$zonda" trace --label a recorded
     golden "trace of standard input" "$here/trace/stdin.out" sh -c '"$0" trace - <with.txt' "$zonda"
+    golden "trace of a URL" "$here/trace/url.out" "$zonda" trace https://data.example.org/model.nc
     picture "trace as SVG" "$here/trace/one.svg.txt" "$zonda" trace without.txt
     picture "trace of two files as SVG" "$here/trace/two.svg.txt" \
         "$zonda" trace without.txt with.txt --label 'file alone' --label cached

@@ -82,6 +82,7 @@ test_url() {
     done
     golden "check of a damaged file" "$here/url/check-broken.txt" without_port "$zonda" check -q "$url/broken.nc"
     golden "dump of a missing file" "$here/url/dump-missing.txt" without_port "$zonda" dump "$url/none.nc?signature=s3cret"
+    golden "dump where nobody answers" "$here/url/dump-nobody.txt" "$zonda" dump http://127.0.0.1:1/a.nc
     golden "ncdump of a missing file" "$here/url/ncdump-missing.txt" without_port "$prefix/bin/ncdump" "$url/none.nc?signature=s3cret#mode=bytes"
     golden "dump of what is no netCDF" "$here/url/dump-text.txt" without_port "$zonda" dump "$url/text.nc"
     golden "copy to HTTP" "$here/url/copy-http.txt" without_port "$zonda" copy served/types.nc "$url/new.nc?signature=s3cret"

@@ -455,7 +455,9 @@ pub(crate) fn failure_of_io(error: &io::Error) -> Failure {
         }
         // What a certificate is said to be for comes from the server: its beginning only.
         let text: String = tls.text.chars().filter(|ch| !ch.is_control()).take(200).collect();
-        return Failure::of(Unreachable, format!("TLS: {text}"));
+        // A server that is being started anew ends handshakes, too.
+        let again = if tls.kind == Kind::Ended { Again::AtOnce } else { Again::Never };
+        return Failure { again, ..Failure::of(Unreachable, format!("TLS: {text}")) };
     }
     let text = error.raw_os_error().map_or_else(
         || error.kind().to_string(),

@@ -28,18 +28,32 @@ fn part(bytes: &[u8], range: Range<usize>) -> io::Result<&[u8]> {
 }
 
 impl<S: Read + Write> Secured<S> {
-    /// With the handshake done.
+    /// With the handshake done. An end before that is a [`Fault`] of [`Kind::Ended`].
     pub(super) fn new(connection: Connection, socket: S) -> io::Result<Secured<S>> {
         let (came, going) = (vec![0; INPUT_BYTES], vec![0; OUTPUT_BYTES]);
         let mut secured = Secured { connection, socket, came, left: 0..0, going };
-        while secured.connection.is_handshaking() {
-            secured.send()?;
-            if secured.connection.is_handshaking() && !secured.receive()? {
+        secured.shake_hands().map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected => io::Error::other(Fault::new(
+                Kind::Ended,
+                "the connection ended before both sides had come to terms",
+            )),
+            _ => error,
+        })?;
+        Ok(secured)
+    }
+
+    fn shake_hands(&mut self) -> io::Result<()> {
+        while self.connection.is_handshaking() {
+            self.send()?;
+            if self.connection.is_handshaking() && !self.receive()? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        secured.send()?;
-        Ok(secured)
+        self.send()
     }
 
     /// Whether something is here of which nobody has asked.

@@ -133,11 +133,14 @@ fn take_whole(
     most: u64,
     why: &str,
 ) -> Result<(Vec<u8>, ObjectState), Failure> {
+    // Another program writes to a disk what comes.
+    let advice =
+        if why.is_empty() { "" } else { "; fetch it once, as by curl -O, and open the file" };
     let too_long = |len: &str| {
         Failure::of(
             RemoteFailure::Unusable,
             format!(
-                "{why}the object has {len} bytes: more than may be read of it at once ({most})"
+                "{why}the object has {len} bytes: more than may be read of it at once ({most}){advice}"
             ),
         )
     };

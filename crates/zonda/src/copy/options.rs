@@ -107,7 +107,8 @@ impl Pattern {
     }
 
     /// Whether the pattern is a plain name, without `*` and `?`.
-    pub(crate) fn is_name(&self) -> bool {
+    #[must_use]
+    pub fn is_name(&self) -> bool {
         !self.0.iter().any(|byte| matches!(byte, b'*' | b'?'))
     }
 

@@ -41,7 +41,8 @@ pub(crate) fn open<T>(
     open_bytes: impl Fn() -> Result<T>,
 ) -> Option<Result<T>> {
     let parts = DapName::of(name)?;
-    // No file may be opened at all.
+    // No file may be opened at all. Errors show the URL.
+    crate::place::register();
     zonda_trace::init(zonda_storage::neighbour::trusts_environment);
     let open = |version| open_by(&parts, version, settings).map(|file| made(Box::new(file)));
     Some(match (parts.version, &parts.place) {

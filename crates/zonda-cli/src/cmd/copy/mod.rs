@@ -12,12 +12,13 @@ use zonda::copy::{
     ChunkRule, Copied, CopyMethod, CopyOptions, FilterRule, QuantizeRule, Unfinished, copy_dataset,
     follow_copy, kept_part,
 };
-use zonda::{Dataset, Format, OpenOptions};
+use zonda::{Dataset, Format, NcError, OpenOptions};
 
 use crate::failure::{CommandFailure, Result};
 use crate::ranks::{Follower, Part};
+use crate::similar::did_you_mean;
 use crate::tuning::CHUNK_CACHE_SHARE;
-use crate::{input, progress, ranks};
+use crate::{input, progress, ranks, similar};
 
 /// Numbers of filters with an option of their own.
 const DEFLATE: u32 = 1;
@@ -229,7 +230,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         if copied.is_err() && options.unfinished != Unfinished::Removed {
             tell_of_part(&target);
         }
-        copied
+        copied.map_err(|error| with_hint(error, &source, &options))
     })??;
     source.close()?;
     for note in &copied.notes {
@@ -241,6 +242,34 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         writeln!(out)?;
     }
     crate::done()
+}
+
+/// To an error about a variable that is not there: the one that may be meant.
+fn with_hint(error: zonda::Error, source: &Dataset, options: &CopyOptions) -> zonda::Error {
+    if error.code() != NcError::NotVar {
+        return error;
+    }
+    let of_storage = (options.filters.iter().flat_map(|rule| &rule.vars))
+        .chain(options.chunks.iter().filter_map(|rule| rule.vars.as_ref()))
+        .chain(options.quantize.iter().flat_map(|rule| &rule.vars))
+        .chain(&options.contiguous);
+    let asked = options.vars.iter().chain(&options.exclude).chain(of_storage);
+    // What is wrong with the file is told by the error, and not by this.
+    let paths = similar::variable_paths(source).unwrap_or_default();
+    let text = error.cause();
+    let hint = asked
+        .filter(|pattern| pattern.is_name())
+        .filter(|pattern| !paths.iter().any(|path| pattern.matches(path.as_bytes())))
+        .map(|pattern| (String::from_utf8_lossy(pattern.text()), pattern.text().contains(&b'/')))
+        // The one that the error is about.
+        .find(|(name, _)| text.contains(&**name))
+        .map_or_else(String::new, |(name, has_path)| {
+            let own = |path: &'_ str| path.rsplit('/').next().unwrap_or(path).to_owned();
+            let known: Vec<String> =
+                paths.iter().map(|path| if has_path { path.clone() } else { own(path) }).collect();
+            did_you_mean(&name, known.iter().map(String::as_str))
+        });
+    if hint.is_empty() { error } else { error.with_other_text(text + &hint) }
 }
 
 /// Says what is left of a copy that broke off, and what for.

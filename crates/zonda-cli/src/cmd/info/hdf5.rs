@@ -375,6 +375,23 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &FileFacts) -> Result<()> {
             writeln!(out, "    {}: {waste}", variable.name)?;
         }
     }
+    // A hundredth of the file is what somebody may ask about.
+    let is_much = |space: &SpaceFacts| {
+        space.unaccounted_bytes.saturating_mul(100) >= facts.file_bytes.unwrap_or(0).max(1)
+    };
+    if facts.space.as_ref().is_some_and(is_much) {
+        writeln!(
+            out,
+            "    unaccounted for: bytes of no object: gaps between objects, or left behind by changes"
+        )?;
+    }
+    let jumps = |variable: &VariableFacts| variable.stored.as_ref().and_then(|stored| stored.jumps);
+    if facts.variables.iter().any(|variable| jumps(variable).is_some_and(|n| n > 0)) {
+        writeln!(
+            out,
+            "    not behind the one before: who reads all chunks in order jumps to it in the file"
+        )?;
+    }
     for LeftOut { path, why } in &facts.left_out {
         writeln!(out, "  left out   {path}: {why}")?;
     }

@@ -6,9 +6,14 @@ use serde::Serialize;
 use zonda_runtime::worker::{About, KINDS, alive};
 use zonda_runtime::{CpuSet, Decision, Machine, memory, setting};
 
-use super::super::table::TextTable;
+use super::super::table::{TextTable, wrapped};
 use super::grouped;
 use crate::failure::Result;
+
+/// Characters of a line, at most.
+const MOST_COLUMNS: usize = 100;
+/// Those of what is before a value, and its name among them.
+const INDENT: usize = 24;
 
 /// All that `--runtime` shows, in the form of the JSON.
 #[derive(Serialize)]
@@ -115,7 +120,10 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
     let none = || "no limit".to_owned();
     let bytes = |bytes: Option<u64>| bytes.map_or_else(none, |n| format!("{} bytes", grouped(n)));
     let set = |set: Option<String>| set.unwrap_or_else(|| "not known".to_owned());
-    let mut line = |label: &str, text: String| writeln!(out, "  {label:<21} {text}");
+    let mut line = |label: &str, text: String| {
+        let lines = wrapped(&text, MOST_COLUMNS - INDENT).join(&format!("\n{:INDENT$}", ""));
+        writeln!(out, "  {label:<21} {lines}")
+    };
     line("threads", format!("{}: {}", facts.threads, facts.threads_because))?;
     line("memory", format!("{} bytes: {}", grouped(facts.memory_bytes), facts.memory_because))?;
     line("processors", format!("{} of {} online", facts.processors, facts.online))?;
@@ -132,17 +140,17 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
         facts.ranks_told_by.map_or("no launcher says so".to_owned(), |by| format!("by {by}"));
     line("ranks on this node", format!("{} ({told_by})", facts.ranks))?;
     writeln!(out, "  kinds of threads")?;
-    let mut table = TextTable::new(["name", "now", "what they do", "how they end"], 3);
+    let mut table = TextTable::new(["name", "now", "what they do", "how they end"], 4);
     for ThreadFacts { name, now, does, ends } in facts.kinds_of_threads {
         table.rows.push([name.to_owned(), now.to_string(), does.to_owned(), ends.to_owned()]);
     }
-    table.write(out)?;
+    table.write_within(MOST_COLUMNS, out)?;
     writeln!(out, "  kinds of memory")?;
     let mut table =
-        TextTable::new(["name", "bytes now", "what it is", "where there is no more"], 3);
+        TextTable::new(["name", "bytes now", "what it is", "where there is no more"], 4);
     for MemoryFacts { name, bytes, what, at_the_limit } in facts.kinds_of_memory {
         let row = [name.to_owned(), grouped(bytes), what.to_owned(), at_the_limit.to_owned()];
         table.rows.push(row);
     }
-    table.write(out)
+    table.write_within(MOST_COLUMNS, out)
 }

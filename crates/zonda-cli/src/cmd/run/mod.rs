@@ -14,14 +14,14 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use zonda::storage::{Spec, SyncLevel};
 
 use crate::failure::{CommandFailure, Result};
 pub(super) use plan::LibraryMode;
 use plan::{Effect, Means, RunPlan, ZondaLibrary};
-use program::Program;
+use program::{Program, SHELL};
 use servers::Servers;
 use zonda::servers::ServersSpec;
 
@@ -142,7 +142,10 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     } else {
         // The program replaces this process, so that nothing stands between it and its signals, its
         // terminal and its parent.
-        Err(not_started(program.path(), &command.exec()))
+        let error = command.exec();
+        let error = by_shell(&command, &program, error)
+            .map_or_else(|error| error, |mut shell| shell.exec());
+        Err(not_started(program.path(), &error))
     }
 }
 
@@ -151,7 +154,7 @@ fn with_servers(mut command: Command, program: &Program, servers: Servers) -> Re
     command.env(zonda::servers::VARIABLE, servers.folder());
     let signals = watch::ForwardedSignals::catch()
         .map_err(|error| CommandFailure::text(error.to_string()))?;
-    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let mut child = spawn(command, program, Stdio::inherit)?;
     let forwarding = signals.forward_to(child.id());
     let status = child.wait();
     forwarding.end();
@@ -184,14 +187,35 @@ pub(super) fn recorded(
     }
     let mut command = Command::new(program.path());
     command.arg0(name).args(rest).envs(library.environment(plan.means));
-    command.env("ZONDA_TRACE", trace).stdout(io::stderr());
+    command.env("ZONDA_TRACE", trace);
     let signals = watch::ForwardedSignals::catch()
         .map_err(|error| CommandFailure::text(error.to_string()))?;
-    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let mut child = spawn(command, &program, || io::stderr().into())?;
     let forwarding = signals.forward_to(child.id());
     let status = child.wait();
     forwarding.end();
     status.map_err(|error| CommandFailure::at(program.path(), error))
+}
+
+/// Starts a program as a child.
+fn spawn(mut command: Command, program: &Program, output: fn() -> Stdio) -> Result<Child> {
+    let spawned = command.stdout(output()).spawn().or_else(|error| {
+        let mut shell = by_shell(&command, program, error)?;
+        shell.stdout(output()).spawn()
+    });
+    spawned.map_err(|error| not_started(program.path(), &error))
+}
+
+/// The same command for the shell, where it failed since the system cannot run the file: not all C libraries try that by themselves.
+fn by_shell(command: &Command, program: &Program, error: io::Error) -> io::Result<Command> {
+    let is_no_executable = error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error());
+    if !is_no_executable || !program.is_for_shell {
+        return Err(error);
+    }
+    let mut shell = Command::new(SHELL);
+    let values = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    shell.arg(program.path()).args(command.get_args()).envs(values);
+    Ok(shell)
 }
 
 fn not_started(path: &Path, error: &io::Error) -> CommandFailure {
@@ -201,14 +225,14 @@ fn not_started(path: &Path, error: &io::Error) -> CommandFailure {
 
 /// Runs the program as a child and reports what its process loads.
 fn watched(
-    mut command: Command,
+    command: Command,
     program: &Program,
     library: &ZondaLibrary,
     plan: &RunPlan,
 ) -> Result<ExitCode> {
     let signals = watch::ForwardedSignals::catch()
         .map_err(|error| CommandFailure::text(error.to_string()))?;
-    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let mut child = spawn(command, program, Stdio::inherit)?;
     let forwarding = signals.forward_to(child.id());
     let watching = watch::Maps::watch(child.id(), library);
     let status = child.wait();

@@ -13,6 +13,8 @@ use crate::failure::{CommandFailure, Result};
 const MOST_INTERPRETERS: usize = 5;
 /// Longest first line of a script that is looked at.
 const SCRIPT_LINE: usize = 512;
+/// What `execvp` runs a file with that the system cannot run by itself, having no first line with `#!`.
+pub(super) const SHELL: &str = "/bin/sh";
 /// Most program headers of an executable that are looked at; real ones have about a dozen.
 const MOST_HEADERS: u64 = 1000;
 
@@ -21,6 +23,8 @@ const MOST_HEADERS: u64 = 1000;
 pub(super) struct Program {
     /// The file that was named, then the interpreter of each script; the last file is no script.
     chain: Vec<PathBuf>,
+    /// It has no interpreter, and is run by [`SHELL`], as `execvp` and shells do it.
+    pub(super) is_for_shell: bool,
     /// The kind of the last file.
     pub(super) kind: ExecutableKind,
     /// Whether the loader ignores the environment for it.
@@ -46,17 +50,26 @@ impl Program {
     pub(super) fn find(name: &OsStr) -> Result<Program> {
         let path = search(name)?;
         let mut chain = vec![path];
+        let mut is_for_shell = false;
         while chain.len() <= MOST_INTERPRETERS {
             let last = chain.last().map_or(Path::new(""), PathBuf::as_path);
             match interpreter(last) {
                 Some(next) => chain.push(next),
-                None => break,
+                None => {
+                    is_for_shell = is_no_executable(last);
+                    break;
+                }
             }
+        }
+        if is_for_shell {
+            // The shell gets the file that was named, whatever this names.
+            chain.truncate(1);
+            chain.push(SHELL.into());
         }
         let last = chain.last().map_or(Path::new(""), PathBuf::as_path);
         let kind = kind(last).unwrap_or(ExecutableKind::Other);
         let privileged = is_privileged(last);
-        Ok(Program { chain, kind, privileged })
+        Ok(Program { chain, is_for_shell, kind, privileged })
     }
 
     /// The file that is executed.
@@ -126,6 +139,16 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
         Some(name) => search(OsStr::from_bytes(name)).ok(),
         None => Some(first),
     }
+}
+
+/// Whether the system says of a file that it is nothing to be executed (`ENOEXEC`): no ELF file, and no script that names an interpreter.
+fn is_no_executable(path: &Path) -> bool {
+    let mut line = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(SCRIPT_LINE as u64).read_to_end(&mut line));
+    let first = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let names_none = first.strip_prefix(b"#!").is_none_or(|rest| rest.trim_ascii().is_empty());
+    read.is_ok() && !line.starts_with(b"\x7fELF") && names_none
 }
 
 /// What an ELF file is (System V ABI, "ELF Header" and "Program Header"); `None` if it cannot be read
@@ -205,6 +228,22 @@ mod tests {
         let program = Program::find(python.as_os_str()).unwrap();
         assert_eq!(program.python(), Some(python.as_path()));
         assert_eq!(program.executable(), Path::new("/bin/sh"));
+        // What the system does not run, the shell does.
+        for (name, text) in [("plain", "echo x\n"), ("empty", ""), ("nobody", "#! \necho x\n")] {
+            let plain = Program::find(script(name, text).as_os_str()).unwrap();
+            assert!(plain.is_for_shell, "{name}");
+            assert_eq!(plain.path(), folder.path().join(name));
+            assert_eq!(plain.executable(), Path::new(SHELL));
+            assert!(matches!(plain.kind, ExecutableKind::Dynamic(_)));
+        }
+        let by_plain = format!("#!{}\n", folder.path().join("plain").display());
+        let program = Program::find(script("by-plain", &by_plain).as_os_str()).unwrap();
+        assert_eq!(program.chain, [folder.path().join("by-plain"), SHELL.into()]);
+        let missing = script("missing", "#!/usr/bin/env no-such-program-here\n");
+        assert!(!Program::find(missing.as_os_str()).unwrap().is_for_shell);
+        // A program for other machines is none for the shell.
+        let other = Program::find(script("other", "\x7fELF\x01\x01").as_os_str()).unwrap();
+        assert!(!other.is_for_shell && other.kind == ExecutableKind::Other);
         // A script that names itself ends, too.
         let own = folder.path().join("loop");
         script("loop", &format!("#!{}\n", own.display()));

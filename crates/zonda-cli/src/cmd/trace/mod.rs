@@ -149,6 +149,10 @@ fn read(
     let mut input: Box<dyn BufRead> = if input::is_stdin(path) {
         Box::new(BufReader::with_capacity(1 << 20, std::io::stdin()))
     } else {
+        if zonda::is_url(path) {
+            let what = "a trace is read from a file or standard input; what was read of a URL shows the trace of the program that read it (ZONDA_TRACE=FILE)";
+            return Err(CommandFailure::at(path, what));
+        }
         let file = File::open(path).map_err(|error| CommandFailure::at(path, error))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };

@@ -167,6 +167,12 @@ fn time(process: &ProcessSummary, speed: f64, out: &mut dyn Write) -> Result<()>
     table.rows.push(row("caller elsewhere", whole.saturating_sub(process.called_ns), None));
     writeln!(out)?;
     table.write(out)?;
+    if process.calls.is_empty() {
+        writeln!(
+            out,
+            "    no call of the C interface is in it: Zonda's own tools, its servers and its Python package do without"
+        )?;
+    }
     if process.ranks_put_bytes > 0 {
         writeln!(
             out,
