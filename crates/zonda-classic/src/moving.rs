@@ -209,10 +209,12 @@ impl Move {
             // The next write may go where the last batch came from, so that batch is not read from there any more.
             slots.write(self.next, &mut [0; SLOT_FIXED])?;
         }
+        let header = encode_header(&self.target, self.n_records)?;
+        clear_gaps(storage, &self.target, header.len() as u64..self.runs.stored)?;
         fill::new_fixed_vars(storage, &self.target, self.n_old_vars)?;
         fill::new_record_vars(storage, &self.target, self.n_old_vars, self.n_records)?;
         storage.barrier()?;
-        storage.write_at(0, &encode_header(&self.target, self.n_records)?)?;
+        storage.write_at(0, &header)?;
         storage.sync()?;
         if let (Some(sidecars), Some(_)) = (sidecars, &self.slots) {
             sidecars.remove(Sidecar::Journal)?;
@@ -254,6 +256,28 @@ impl Move {
         self.next = self.next.saturating_add(1);
         Ok(())
     }
+}
+
+/// Has zeros in `within` where no variable is, as a file that is made anew has them there: what lay there has moved.
+fn clear_gaps(
+    storage: &dyn Storage,
+    target: &Header,
+    within: std::ops::Range<u64>,
+) -> Result<(), ClassicError> {
+    let fixed = target.vars.iter().filter(|var| !var.is_record());
+    let mut parts: Vec<(u64, u64)> = fixed.map(|var| (var.begin, var.padded_bytes())).collect();
+    if target.layout.n_record_vars > 0 {
+        parts.push((target.layout.begin_rec, u64::MAX));
+    }
+    zonda_runtime::sort::sort(&mut parts);
+    let mut at = within.start;
+    for (begin, len) in parts {
+        if let Some(gap) = begin.min(within.end).checked_sub(at).filter(|gap| *gap > 0) {
+            storage.fill_at(at, gap, &[0])?;
+        }
+        at = at.max(begin.saturating_add(len));
+    }
+    Ok(())
 }
 
 /// A piece and its new place have the same length; if they had not, data would be lost.

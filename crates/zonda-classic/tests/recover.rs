@@ -300,6 +300,9 @@ fn a_writer_may_die_at_any_change() {
                 redefine(&made, Redefinition::Attribute(1)).unwrap();
             }
             let bytes = made.0.lock().unwrap().bytes.clone();
+            let files = Files { bytes: bytes.clone(), left: None, replaceable: true };
+            let whole = Folder(Arc::new(Mutex::new(files)));
+            redefine(&whole, what).unwrap();
             for replaceable in [true, false] {
                 let mut died_at = 0;
                 loop {
@@ -317,6 +320,12 @@ fn a_writer_may_die_at_any_change() {
                     assert!(new || !done || room, "{shown}: the definitions are lost");
                     let left: Vec<_> = folder.0.lock().unwrap().bytes.keys().copied().collect();
                     assert_eq!(left, [None], "{shown}");
+                    if new && !room {
+                        // By a copy or in place, in one go or by the next one: the same bytes.
+                        let same =
+                            whole.with(None, |whole| folder.with(None, |found| found == whole));
+                        assert!(same, "{shown}: other bytes than without dying");
+                    }
                     assert_eq!(
                         recover(&*folder.main(), &folder.sidecars()).unwrap(),
                         JournalRecovery::Nothing
