@@ -19,7 +19,8 @@ use find::FoundServer;
 ///
 /// Servers are those that `zonda run --servers` started: of the job whose folder is given or named by ZONDA_SERVERS, else all of this user on
 /// this node. On a terminal the table is drawn anew each second until they have ended (or Ctrl-C); else, and with --once, it is printed once.
-/// A server that does not answer within two seconds (ten with --once and --json), as one that is stopped, is listed as such. The exit status is 1 where there is no server.
+/// A server that does not answer within two seconds (ten with --once and --json), as one that is stopped, is listed as such. The exit status is
+/// 1 where there is no server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda top                      the servers of all jobs of this user
