@@ -1,13 +1,18 @@
 //! Writing fill values into space that comes into being.
 
-use zonda_model::{ExtType, default_fill};
+use zonda_model::{ExtType, default_fill, memory};
 use zonda_storage::{Storage, fill_by_writes};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
+use crate::past_end::read_or_zeros;
 use crate::tuning::{
-    FILL_BLOCK_BYTES, FILLED_BY_WRITES_BYTES, FILLED_RECORD_MAX_BYTES, FILLED_TOGETHER_RECORDS,
+    FILL_BLOCK_BYTES, FILLED_AMONG_RECORD_BYTES, FILLED_BY_WRITES_BYTES, FILLED_RECORD_MAX_BYTES,
+    FILLED_TOGETHER_RECORDS,
 };
+
+/// Parts of a record lie in it.
+const RECORD: ClassicError = ClassicError::Length("a record");
 
 /// Name of the attribute that overrides the default fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -64,6 +69,58 @@ pub(crate) fn new_record_vars(
     records(storage, header, first, 0, n_records, None)
 }
 
+/// The same where nobody else puts to the file: records that are short are read, filled and written many at a time.
+pub(crate) fn new_record_vars_alone(
+    storage: &dyn Storage,
+    header: &Header,
+    first: usize,
+    n_records: u64,
+) -> Result<(), ClassicError> {
+    let record_len = header.layout.record_len;
+    let parts = record_parts(header, first)?;
+    if parts.is_empty() || record_len > FILLED_AMONG_RECORD_BYTES {
+        return new_record_vars(storage, header, first, n_records);
+    }
+    let at_once = (FILL_BLOCK_BYTES as u64).checked_div(record_len).unwrap_or(0).max(1);
+    let record_bytes = usize::try_from(record_len).map_err(|_| RECORD)?;
+    let (mut record, mut block) = (0, Vec::new());
+    while record < n_records {
+        let n = at_once.min(n_records.saturating_sub(record));
+        let at = header.layout.begin_rec.saturating_add(record.saturating_mul(record_len));
+        let len = usize::try_from(n.saturating_mul(record_len)).map_err(|_| RECORD)?;
+        memory::resize(&mut block, len, 0)?;
+        read_or_zeros(storage, at, &mut block)?;
+        for bytes in block.chunks_exact_mut(record_bytes.max(1)) {
+            for (_, begin, len, element) in &parts {
+                let from = begin.checked_sub(header.layout.begin_rec);
+                let from = from.and_then(|from| usize::try_from(from).ok()).ok_or(RECORD)?;
+                let len = usize::try_from(*len).map_err(|_| RECORD)?;
+                let part = bytes.get_mut(from..).and_then(|rest| rest.get_mut(..len));
+                let elements = part.ok_or(RECORD)?.chunks_mut(element.len().max(1));
+                elements
+                    .for_each(|to| to.iter_mut().zip(element).for_each(|(to, from)| *to = *from));
+            }
+        }
+        storage.write_at(at, &block)?;
+        record = record.saturating_add(n);
+    }
+    Ok(())
+}
+
+/// The parts of a record that variables from number `first` on have, those that are filled.
+fn record_parts(header: &Header, first: usize) -> Result<Vec<RecordPart>, ClassicError> {
+    let mut parts = Vec::new();
+    for (index, var) in header.vars.iter().enumerate().skip(first) {
+        if !var.is_record() || var.no_fill {
+            continue;
+        }
+        // A single record variable has unpadded records.
+        let len = var.padded_bytes().min(header.layout.record_len);
+        parts.push((index, var.begin, len, fill_element(var)?));
+    }
+    Ok(parts)
+}
+
 /// The records of a variable that a put is about to write completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Covered {
@@ -83,15 +140,7 @@ pub(crate) fn records(
     covered: Option<Covered>,
 ) -> Result<(), ClassicError> {
     let layout = &header.layout;
-    let mut parts = Vec::new();
-    for (index, var) in header.vars.iter().enumerate().skip(first) {
-        if !var.is_record() || var.no_fill {
-            continue;
-        }
-        // A single record variable has unpadded records.
-        let len = var.padded_bytes().min(layout.record_len);
-        parts.push((index, var.begin, len, fill_element(var)?));
-    }
+    let parts = record_parts(header, first)?;
     if parts.is_empty() {
         return Ok(());
     }
@@ -203,6 +252,18 @@ mod tests {
                     }
                     let (together, apart) = (together.to_vec().unwrap(), apart.to_vec().unwrap());
                     assert!(together == apart && !apart.is_empty(), "{n_vars} of {width}");
+                }
+                // Among others, which stay as they are.
+                for first in 0..n_vars {
+                    let (alone, apart) = (Memory::new(), Memory::new());
+                    let header = file.header();
+                    let other = vec![7; header.file_len(to) as usize];
+                    alone.write_at(0, &other).unwrap();
+                    apart.write_at(0, &other).unwrap();
+                    new_record_vars_alone(&alone, header, first, to).unwrap();
+                    new_record_vars(&apart, header, first, to).unwrap();
+                    let (alone, apart) = (alone.to_vec().unwrap(), apart.to_vec().unwrap());
+                    assert!(alone == apart && alone != other, "{first} of {n_vars} of {width}");
                 }
             }
         }

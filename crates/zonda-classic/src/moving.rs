@@ -21,7 +21,7 @@ use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{ChangeKind, JournalBody, SLOT_FIXED, SLOT_PAYLOAD, Slots};
 use crate::past_end::{move_or_zeros, read_or_zeros};
-use crate::tuning::{BATCH_PIECES, ZEROS_BYTES};
+use crate::tuning::{BATCH_PIECES, PIECE_GAP_BYTES, PIECES_SPAN_BYTES, ZEROS_BYTES};
 
 /// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
 /// two of these.
@@ -29,10 +29,12 @@ const PAYLOADS: [usize; 4] = [SLOT_PAYLOAD, 256 << 10, 32 << 10, 4 << 10];
 
 /// Bytes that go from one place to one further back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct BatchPiece {
-    from: u64,
-    to: u64,
-    len: usize,
+pub(crate) struct BatchPiece {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) len: usize,
+    /// Nothing that stays where it is lies between this piece and the one before it in the list, which is behind it in the file.
+    pub(crate) joins: bool,
 }
 
 /// A move of a file's data to the places that new definitions give it.
@@ -212,7 +214,7 @@ impl Move {
         let header = encode_header(&self.target, self.n_records)?;
         clear_gaps(storage, &self.target, header.len() as u64..self.runs.stored)?;
         fill::new_fixed_vars(storage, &self.target, self.n_old_vars)?;
-        fill::new_record_vars(storage, &self.target, self.n_old_vars, self.n_records)?;
+        fill::new_record_vars_alone(storage, &self.target, self.n_old_vars, self.n_records)?;
         storage.barrier()?;
         storage.write_at(0, &header)?;
         storage.sync()?;
@@ -231,12 +233,7 @@ impl Move {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
             let mut block = memory::filled(len, 0)?;
-            let mut rest = block.get_mut(SLOT_FIXED..).ok_or(BATCH)?;
-            for piece in pieces {
-                let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
-                rest = more;
-                move_or_zeros(storage, piece.from, part)?;
-            }
+            read_pieces(storage, pieces, block.get_mut(SLOT_FIXED..).ok_or(BATCH)?)?;
             if let Some(slots) = &self.slots {
                 // A piece that does not overlap its new place can be read again from the old one.
                 let kept = SLOT_FIXED.saturating_add(journal_bytes(pieces));
@@ -244,18 +241,114 @@ impl Move {
             }
             self.block = block;
         }
-        let mut rest = self.block.get(SLOT_FIXED..).ok_or(BATCH)?;
-        for piece in pieces {
-            let (part, more) = rest.split_at_checked(piece.len).ok_or(BATCH)?;
-            rest = more;
-            storage.write_at(piece.to, part)?;
-        }
+        write_pieces(storage, pieces, self.block.get(SLOT_FIXED..).ok_or(BATCH)?)?;
         // The batch is in the storage before the journal drops it.
         storage.barrier()?;
         self.block.clear();
         self.next = self.next.saturating_add(1);
         Ok(())
     }
+}
+
+/// The first pieces of a list that lie so close to each other that they are read, or written, as one: how many, and the bytes from the first of
+/// the last one to the end of the first one. `place` gives where a piece lies; `joins` whether it may be one with the piece before it.
+fn close_together(
+    pieces: &[BatchPiece],
+    place: impl Fn(&BatchPiece) -> u64,
+    joins: impl Fn(&BatchPiece) -> bool,
+) -> (usize, u64, u64) {
+    let Some(first) = pieces.first() else { return (0, 0, 0) };
+    let end = place(first).saturating_add(first.len as u64);
+    let (mut n, mut begin) = (1, place(first));
+    for piece in pieces.get(1..).unwrap_or_default() {
+        let gap = begin.checked_sub(place(piece).saturating_add(piece.len as u64));
+        let is_close = gap.is_some_and(|gap| gap <= PIECE_GAP_BYTES)
+            && end.saturating_sub(place(piece)) <= PIECES_SPAN_BYTES;
+        if !is_close || !joins(piece) {
+            break;
+        }
+        (n, begin) = (n + 1, place(piece));
+    }
+    (n, begin, end)
+}
+
+/// Reads pieces to `block`, one behind the other in the order of the list.
+pub(crate) fn read_pieces(
+    storage: &dyn Storage,
+    pieces: &[BatchPiece],
+    block: &mut [u8],
+) -> Result<(), ClassicError> {
+    let (mut pieces, mut rest, mut span) = (pieces, block, Vec::new());
+    while let Some(first) = pieces.first() {
+        let (n, begin, end) = close_together(pieces, |piece| piece.from, |_| true);
+        let (group, behind) = pieces.split_at_checked(n).ok_or(BATCH)?;
+        pieces = behind;
+        if n == 1 {
+            let (part, more) = rest.split_at_mut_checked(first.len).ok_or(BATCH)?;
+            rest = more;
+            move_or_zeros(storage, first.from, part)?;
+            continue;
+        }
+        let len = usize::try_from(end.saturating_sub(begin)).map_err(|_| BATCH)?;
+        memory::resize(&mut span, len, 0)?;
+        move_or_zeros(storage, begin, &mut span)?;
+        for piece in group {
+            let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
+            rest = more;
+            part.copy_from_slice(part_of(&span, piece.from, begin, piece.len)?);
+        }
+    }
+    Ok(())
+}
+
+/// Writes pieces, which lie one behind the other in `block`, to their new places. Between those that lie close together it writes zeros: what lies
+/// there has moved already, and new variables are filled later.
+pub(crate) fn write_pieces(
+    storage: &dyn Storage,
+    pieces: &[BatchPiece],
+    block: &[u8],
+) -> Result<(), ClassicError> {
+    let (mut pieces, mut rest, mut span) = (pieces, block, Vec::new());
+    while let Some(first) = pieces.first() {
+        let (n, begin, end) = close_together(pieces, |piece| piece.to, |piece| piece.joins);
+        let (group, behind) = pieces.split_at_checked(n).ok_or(BATCH)?;
+        pieces = behind;
+        if n == 1 {
+            let (part, more) = rest.split_at_checked(first.len).ok_or(BATCH)?;
+            rest = more;
+            storage.write_at(first.to, part)?;
+            continue;
+        }
+        let len = usize::try_from(end.saturating_sub(begin)).map_err(|_| BATCH)?;
+        span.clear();
+        memory::resize(&mut span, len, 0)?;
+        for piece in group {
+            let (part, more) = rest.split_at_checked(piece.len).ok_or(BATCH)?;
+            rest = more;
+            part_of_mut(&mut span, piece.to, begin, piece.len)?.copy_from_slice(part);
+        }
+        storage.write_at(begin, &span)?;
+    }
+    Ok(())
+}
+
+/// Where a piece at `at` lies in bytes that begin at `begin`.
+fn range_of(at: u64, begin: u64, len: usize) -> Result<std::ops::Range<usize>, ClassicError> {
+    let first = at.checked_sub(begin).and_then(|first| usize::try_from(first).ok()).ok_or(BATCH)?;
+    Ok(first..first.checked_add(len).ok_or(BATCH)?)
+}
+
+fn part_of(span: &[u8], at: u64, begin: u64, len: usize) -> Result<&[u8], ClassicError> {
+    span.get(range_of(at, begin, len)?).ok_or(BATCH)
+}
+
+fn part_of_mut(
+    span: &mut [u8],
+    at: u64,
+    begin: u64,
+    len: usize,
+) -> Result<&mut [u8], ClassicError> {
+    span.get_mut(range_of(at, begin, len)?).ok_or(BATCH)
 }
 
 /// Has zeros in `within` where no variable is, as a file that is made anew has them there: what lay there has moved.
@@ -396,14 +489,18 @@ impl MovedRuns {
         let mut pieces: Vec<BatchPiece> = Vec::new();
         let mut space = payload;
         let mut number = 0u64;
-        for MovedRun { from, to, len: mut left } in
-            self.iter().rev().filter(|run| run.from != run.to)
-        {
+        let mut joins = false;
+        for MovedRun { from, to, len: mut left } in self.iter().rev().filter(|run| run.len > 0) {
+            if from == to {
+                joins = false;
+                continue;
+            }
             while left > 0 {
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(space);
                 left = left.saturating_sub(len as u64);
                 let (from, to) = (from.saturating_add(left), to.saturating_add(left));
-                pieces.push(BatchPiece { from, to, len });
+                pieces.push(BatchPiece { from, to, len, joins });
+                joins = true;
                 space = space.saturating_sub(len);
                 if space == 0 || pieces.len() == BATCH_PIECES {
                     f(number, &pieces)?;
@@ -424,4 +521,39 @@ fn pairs<'a>(
     is_record: bool,
 ) -> impl Iterator<Item = (&'a Var, &'a Var)> {
     old.vars.iter().zip(&new.vars).filter(move |(old, _)| old.is_record() == is_record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonda_storage::backend::Memory;
+
+    /// Pieces that move together leave alone what stays between them.
+    #[test]
+    fn what_stays_between_pieces_that_move_is_left_alone() {
+        // A fixed variable moves, the first record stays, the others get room for 8 bytes more each.
+        let fixed = vec![MovedRun { from: 100, to: 150, len: 40 }];
+        let of_record = vec![MovedRun { from: 200, to: 200, len: 8 }];
+        let runs = MovedRuns { fixed, of_record, n_records: 4, record_lens: (8, 16), stored: 232 };
+        let before: Vec<u8> = (1..=232).collect();
+        let storage = Memory::new();
+        storage.write_at(0, &before).unwrap();
+        let mut batches = 0;
+        runs.for_each_batch(1 << 20, |_, pieces| {
+            batches += 1;
+            let mut block = vec![0; pieces.iter().map(|piece| piece.len).sum()];
+            read_pieces(&storage, pieces, &mut block)?;
+            write_pieces(&storage, pieces, &block)
+        })
+        .unwrap();
+        assert_eq!(batches, 1);
+        let after = storage.to_vec().unwrap();
+        assert_eq!(after[150..190], before[100..140]);
+        assert_eq!(after[..100], before[..100]);
+        for record in 0..4 {
+            assert_eq!(after[200 + 16 * record..][..8], before[200 + 8 * record..][..8]);
+        }
+        // What lies between the fixed variable and the record that stays is nobody's, but was not touched either.
+        assert_eq!(after[190..200], before[190..200]);
+    }
 }

@@ -12,9 +12,9 @@ use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{MovedRun, MovedRuns};
+use crate::moving::{BatchPiece, MovedRun, MovedRuns, read_pieces, write_pieces};
 use crate::past_end::read_or_zeros;
-use crate::tuning::{COPY_BLOCK_BYTES, HOLE_BYTES, KERNEL_COPY_BYTES};
+use crate::tuning::{COPY_BLOCK_BYTES, COPY_PIECES, HOLE_BYTES, KERNEL_COPY_BYTES};
 
 /// Replaces the file by a copy with the definitions `target`, whose first variables are those of `old`. False where the copy
 /// cannot be made or renamed; everything is then as before. Afterwards the caller has to drop what is cached of the old file, and
@@ -64,14 +64,15 @@ fn write_copy(
     let copy = Adaptive::new(copy);
     copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records)?)?;
-    let mut copier = Copier { from, to: &copy, block: Vec::new() };
+    let mut copier = Copier { from, to: &copy, block: Vec::new(), pieces: Vec::new(), waiting: 0 };
     for run in merged(runs.iter()) {
         let done = if long(&run) { in_kernel.next() } else { None };
         copier.copy(run, done.unwrap_or(0))?;
     }
+    copier.copy_pieces()?;
     let first = old.vars.len();
     fill::new_fixed_vars(&copy, target, first)?;
-    fill::new_record_vars(&copy, target, first, n_records)?;
+    fill::new_record_vars_alone(&copy, target, first, n_records)?;
     let full = target.file_len(n_records);
     if copy.len()? < full {
         copy.set_len(full)?;
@@ -107,11 +108,23 @@ struct Copier<'a> {
     from: &'a dyn Storage,
     to: &'a dyn Storage,
     block: Vec<u8>,
+    /// Short runs that wait, so that those that lie close to each other go together.
+    pieces: Vec<BatchPiece>,
+    /// Bytes of these.
+    waiting: usize,
 }
 
 impl Copier<'_> {
-    /// Copies a run, whose first `done` bytes are there.
+    /// Copies a run, whose first `done` bytes are there; a short one later.
     fn copy(&mut self, run: MovedRun, mut done: u64) -> Result<(), ClassicError> {
+        let len = usize::try_from(run.len).unwrap_or(usize::MAX);
+        if len < HOLE_BYTES {
+            self.pieces.push(BatchPiece { from: run.from, to: run.to, len, joins: true });
+            self.waiting = self.waiting.saturating_add(len);
+            let is_full = self.pieces.len() == COPY_PIECES || self.waiting >= COPY_BLOCK_BYTES;
+            return if is_full { self.copy_pieces() } else { Ok(()) };
+        }
+        self.copy_pieces()?;
         while done < run.len {
             let left = run.len.saturating_sub(done);
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(COPY_BLOCK_BYTES);
@@ -123,6 +136,19 @@ impl Copier<'_> {
             }
             done = done.saturating_add(n as u64);
         }
+        Ok(())
+    }
+
+    /// Copies the short runs that wait.
+    fn copy_pieces(&mut self) -> Result<(), ClassicError> {
+        self.block.truncate(self.waiting);
+        memory::lengthen(&mut self.block, self.waiting, 0)?;
+        // Those that come last in the file come first in the list.
+        self.pieces.reverse();
+        read_pieces(self.from, &self.pieces, &mut self.block)?;
+        write_pieces(self.to, &self.pieces, &self.block)?;
+        self.pieces.clear();
+        self.waiting = 0;
         Ok(())
     }
 }
