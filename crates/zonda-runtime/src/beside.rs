@@ -7,12 +7,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::lock::{Global, MutexGuard, Rank};
-use crate::os;
+use crate::{fork, os};
+
+static LOADING: Global<()> = Global::new(Rank::Loading, (), || ());
 
 /// Held while a library is loaded: the child of a fork that met the loader half way would have that state for ever.
 pub fn loading() -> MutexGuard<'static, ()> {
-    static LOADING: Global<()> = Global::new(Rank::Loading, (), || ());
     LOADING.lock()
+}
+
+/// Has each fork hold it from now on, also before it is taken for the first time. Of other locks a child finds out by their state; what the
+/// loader had begun after a fork made its list could not be mended.
+pub(crate) fn hold_in_forks() {
+    fork::register(&LOADING);
 }
 
 /// What keeps a file from being loaded that is there: it is no regular file, or a part is missing of what the loader would map, which would end the process

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lock::{self, Rank};
-use crate::{memory, os};
+use crate::{beside, memory, os};
 
 /// The number of this process, for who asks often: a child has its own from its first call on, however it was forked.
 #[inline]
@@ -131,6 +131,7 @@ pub fn before() {
             return;
         }
         let until = Instant::now() + MOST_WAIT;
+        beside::hold_in_forks();
         let gate = GATE.close(Some(until));
         let parts = parts().into_iter().map(|part| (part, part.hold(until))).collect();
         held.replace(Some(HeldOverFork { gate, parts }));
@@ -318,6 +319,18 @@ mod tests {
             }
             is_over.store(true, Ordering::Relaxed);
         });
+    }
+
+    #[test]
+    fn a_fork_holds_the_loader_before_a_library_was_loaded() {
+        let _alone = ALONE.lock();
+        before();
+        let is_held = HOLDING.with_borrow(|held| {
+            let parts = held.iter().flat_map(|held| &held.parts);
+            parts.into_iter().any(|(part, _)| part.rank() == Rank::Loading)
+        });
+        in_parent();
+        assert!(is_held);
     }
 
     /// What was done with parts, in order.

@@ -36,6 +36,27 @@ test_info() {
     golden "info of a damaged file on standard input" "$here/info/stdin-cut.txt" \
         sh -c '"$0" info - <cut.nc' "$zonda"
     unset ZONDA_IO
+    # Records of two variables in turn: their chunks lie between each other.
+    if "$python" -c '
+import netCDF4
+with netCDF4.Dataset("turns.nc", "w") as f:
+    f.createDimension("t", None)
+    f.createDimension("x", 1000)
+    a, b = (f.createVariable(name, "f8", ("t", "x"), chunksizes=(1, 1000)) for name in "ab")
+    for t in range(4):
+        a[t], b[t] = t, -t
+        f.sync()' 2>/dev/null; then
+        "$zonda" info turns.nc >turns.txt
+        if [ "$(grep -c "^    [ab]: 3 of 4 chunks not behind the one before$" turns.txt)" = 2 ] &&
+            [ "$(tail -n 1 turns.txt)" = "    not behind the one before: who reads all chunks in order jumps to it in the file" ]; then
+            pass "info of chunks in turn"
+        else
+            fail "info of chunks in turn"
+            tail -n 5 turns.txt
+        fi
+    else
+        skip "info of chunks in turn: no Python with netCDF4"
+    fi
     if "$zonda" info --json storage.nc groups.nc | python3 -c '
 import json, sys
 for line in sys.stdin:

@@ -62,6 +62,22 @@ impl Resolver for NoResolver {
     }
 }
 
+/// Connects to nobody.
+#[derive(Debug)]
+pub(crate) struct NoConnection;
+
+impl Connector<()> for NoConnection {
+    type Out = Connection;
+
+    fn connect(
+        &self,
+        _: &ConnectionDetails<'_>,
+        _: Option<()>,
+    ) -> Result<Option<Connection>, ureq::Error> {
+        Ok(None)
+    }
+}
+
 impl Connector<()> for Connect {
     type Out = Connection;
 

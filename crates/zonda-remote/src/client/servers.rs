@@ -1,14 +1,15 @@
 //! The servers that this process speaks to: connections, cookies and the number of requests of each are shared by all of its files.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ureq::http::HeaderMap;
+use zonda_runtime::beside;
 use zonda_runtime::fork::process_id;
 use zonda_runtime::lock::{Global, Mutex, Rank};
 
-use super::connect::{Connect, NoResolver};
+use super::connect::{Connect, NoConnection, NoResolver};
 use super::cookies::Cookies;
 use super::gate::Gate;
 use super::target::{ServerName, Target};
@@ -76,8 +77,23 @@ pub(crate) fn live(server: &ServerName, settings: &Arc<Settings>) -> Result<Arc<
     Ok(made)
 }
 
+/// Has ureq make, with no fork beside it, the values that it makes at the first request of a process: the child of a fork in the middle of that
+/// would wait for them for ever.
+fn prepare_requests() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if !IS_DONE.load(Ordering::Acquire) {
+        let _alone = beside::loading();
+        let config = ureq::Agent::config_builder().proxy(None).build();
+        let agent = ureq::Agent::with_parts(config, NoConnection, NoResolver);
+        // Its headers are made before a connection is asked for, and there is none.
+        let _ = agent.get("http://localhost/").call();
+        IS_DONE.store(true, Ordering::Release);
+    }
+}
+
 impl Live {
     fn new(pid: u32, server: &ServerName, settings: &Arc<Settings>) -> Result<Live, String> {
+        prepare_requests();
         let connect = Connect {
             server: server.clone(),
             proxy: settings.proxy.clone(),
