@@ -201,6 +201,12 @@ pub fn has_no_room(errno: i32) -> bool {
     matches!(errno, libc::ENOSPC | libc::EDQUOT)
 }
 
+/// Whether an `errno` means that, or that no file of this process may be so long.
+#[must_use]
+pub fn has_no_room_in_file(errno: i32) -> bool {
+    has_no_room(errno) || errno == libc::EFBIG
+}
+
 /// Whether an `errno` means that there may be no more open files. The program need not be able to close
 /// one: all that it has may be waiting for this commit.
 #[must_use]
