@@ -234,16 +234,22 @@ fn move_in_place(
     if !file.is_without_holes() || !file.is_opened_once() {
         return Ok(None);
     }
-    match begin() {
+    let given_up = match begin() {
         // Who opens the file from now on sees the journal.
         Ok(moving) if moving.has_journal() && file.is_opened_once() => return Ok(Some(moving)),
-        Ok(moving) => drop(moving),
+        Ok(moving) => Some(moving),
         // The journal of a long header has that twice.
-        Err(ClassicError::Storage(cause)) if has_no_room_in_file(cause.raw_os_error()) => {}
+        Err(ClassicError::Storage(cause)) if has_no_room_in_file(cause.raw_os_error()) => None,
         Err(error) => return Err(error),
+    };
+    if let Some(moving) = given_up
+        && moving.has_journal()
+    {
+        // While its lock shows that its writer lives.
+        sidecars.remove(Sidecar::Journal)?;
+        drop(moving);
     }
     storage.set_len(stored)?;
-    sidecars.remove(Sidecar::Journal)?;
     Ok(None)
 }
 

@@ -479,6 +479,8 @@ pub(crate) struct Status {
     pub(crate) kind: FileKind,
     /// No other hard link to it.
     pub(crate) only_name: bool,
+    /// It has none any more.
+    pub(crate) is_removed: bool,
     /// The rights, without the kind.
     pub(crate) mode: libc::mode_t,
     /// User and group.
@@ -509,6 +511,7 @@ impl Status {
                 _ => FileKind::Other,
             },
             only_name: stat.st_nlink == 1,
+            is_removed: stat.st_nlink == 0,
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
         }

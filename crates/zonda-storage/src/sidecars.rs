@@ -353,10 +353,13 @@ impl InFolder {
     ) -> Result<Option<FoundSidecar>, StorageError> {
         let path = which.of(&self.path);
         let found = acting::open(&path, &self.file.fd, also, self.file.level())?;
-        Ok(found.map(|file| FoundSidecar {
-            in_use: !file.fd.try_lock(),
-            storage: Arc::new(file.asking_close()),
-        }))
+        let Some(file) = found else { return Ok(None) };
+        let in_use = !file.fd.try_lock();
+        // Its writer lived until now, and has removed it.
+        if !in_use && file.fd.status().is_ok_and(|status| status.is_removed) {
+            return Ok(None);
+        }
+        Ok(Some(FoundSidecar { in_use, storage: Arc::new(file.asking_close()) }))
     }
 
     fn remove_at(path: &Path) -> Result<(), StorageError> {

@@ -10,7 +10,7 @@ use common::{get, put};
 use tempfile::TempDir;
 use zonda::{CreateOptions, Dataset, ExtType, FillMode, MemType, OpenOptions, Reserve, VarId};
 
-const LEN: usize = 50_000;
+const LEN: usize = 300_000;
 
 /// A folder in memory.
 fn folder() -> Option<TempDir> {
