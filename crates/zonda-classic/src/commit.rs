@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use zonda_model::memory;
 use zonda_storage::backend::File;
 use zonda_storage::neighbour::journal_id;
-use zonda_storage::{BLOCK_BYTES, Sidecar, Sidecars, Storage, write_journal};
+use zonda_storage::{BLOCK_BYTES, Sidecar, Sidecars, Storage, has_no_room_in_file, write_journal};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
@@ -150,28 +150,37 @@ impl Base {
             return Ok(false);
         }
         let sidecars = self.sidecars.as_ref();
-        // A file that is shorter than its header says looks cut off beside a journal.
-        let goes_in_place = || {
-            stored >= old.file_len(n_records)
-                && storage.plain_file().is_some_and(File::is_in_memory)
-        };
         // Others that share the file must find it under their descriptors, and a copy of much that
-        // stays would cost more than it saves. In memory, where a machine that dies leaves nothing, a
-        // copy is no safer than a journal, and takes the memory of the file again.
-        if let Some(neighbours) = sidecars
-            && !self.share
-            && !goes_in_place()
-            && moved.saturating_mul(4) >= stored
-            && neighbours.replaceable()
-            // A device without room for the copy is not filled with half of it first.
-            && neighbours.room().is_none_or(|room| room >= state.header.file_len(n_records))
-            && rewrite(storage, &**neighbours, old, &state.header, n_records)?
-        {
-            state.unfinished = Some(Unfinished::Renamed(Box::new(state.header.clone())));
-        } else {
-            let moving = Move::begin(storage, sidecars, old, &state.header, n_records)?;
-            state.unfinished = Some(Unfinished::Move(Box::new(moving)));
-        }
+        // stays would cost more than it saves.
+        let copier = sidecars.filter(|neighbours| {
+            !self.share
+                && moved.saturating_mul(4) >= stored
+                && neighbours.replaceable()
+                // A device without room for the copy is not filled with half of it first.
+                && neighbours.room().is_none_or(|room| room >= state.header.file_len(n_records))
+        });
+        let begin = || Move::begin(storage, sidecars, old, &state.header, n_records);
+        state.unfinished = Some(match copier {
+            None => Unfinished::Move(Box::new(begin()?)),
+            // In memory, where a machine that dies leaves nothing, a copy is no safer than a journal, and takes
+            // the memory of the file again. A file that is shorter than its header says looks cut off beside a
+            // journal.
+            Some(neighbours) => {
+                let moving = match storage.plain_file() {
+                    Some(file) if stored >= old.file_len(n_records) => {
+                        move_in_place(storage, neighbours, file, stored, begin)?
+                    }
+                    _ => None,
+                };
+                match moving {
+                    Some(moving) => Unfinished::Move(Box::new(moving)),
+                    None if rewrite(storage, &**neighbours, old, &state.header, n_records)? => {
+                        Unfinished::Renamed(Box::new(state.header.clone()))
+                    }
+                    None => Unfinished::Move(Box::new(begin()?)),
+                }
+            }
+        });
         self.complete(state)?;
         state.header_dirty = false;
         self.n_records_dirty.store(false, Ordering::Release);
@@ -206,6 +215,42 @@ impl Base {
         self.n_committed.store(n_records, Ordering::Release);
         Ok(())
     }
+}
+
+/// Begins a move in place of data that could be copied: where that is as safe for the file and its readers, and takes no
+/// more room. `None` where it is not; everything is then as before.
+fn move_in_place(
+    storage: &dyn Storage,
+    sidecars: &Arc<dyn Sidecars>,
+    file: &File,
+    stored: u64,
+    begin: impl Fn() -> Result<Move, ClassicError>,
+) -> Result<Option<Move>, ClassicError> {
+    if !file.is_in_memory() {
+        return Ok(None);
+    }
+    storage.barrier()?;
+    // Who reads the file now would find other bytes in the places that he knows, and a hole that moves becomes zeros.
+    if !file.is_without_holes() || !file.is_opened_once() {
+        return Ok(None);
+    }
+    let given_up = match begin() {
+        // Who opens the file from now on sees the journal.
+        Ok(moving) if moving.has_journal() && file.is_opened_once() => return Ok(Some(moving)),
+        Ok(moving) => Some(moving),
+        // The journal of a long header has that twice.
+        Err(ClassicError::Storage(cause)) if has_no_room_in_file(cause.raw_os_error()) => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(moving) = given_up
+        && moving.has_journal()
+    {
+        // While its lock shows that its writer lives.
+        sidecars.remove(Sidecar::Journal)?;
+        drop(moving);
+    }
+    storage.set_len(stored)?;
+    Ok(None)
 }
 
 /// The first header of a file. Its first page comes last: until then it is no netCDF file.

@@ -143,6 +143,11 @@ impl Move {
         Ok(())
     }
 
+    /// Whether another process could complete it.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.slots.is_some()
+    }
+
     /// Whether a file may be the one whose data a journal moves: it got all the room that the move needs
     /// before there was a journal. One that was restored from before has the same header, and its data
     /// where they were.

@@ -12,7 +12,7 @@ use crate::tuning::POLL_EVERY;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lock::{self, Rank};
@@ -23,6 +23,15 @@ use crate::{beside, memory, os};
 #[must_use]
 pub fn process_id() -> u32 {
     os::process_id()
+}
+
+/// Forks that began in this process, and in those that it comes from.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// How many forks there were: where it has changed, a child may have what was open before.
+#[must_use]
+pub fn count() -> u64 {
+    FORKS.load(Ordering::Relaxed)
 }
 
 /// How long a fork waits, for everything together; an exit that waits for others, too.
@@ -126,6 +135,7 @@ thread_local! {
 /// Before a fork, on its thread. A second call before the fork does nothing: the thread has the locks already, and
 /// would wait for itself.
 pub fn before() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
     let _ = HOLDING.try_with(|held| {
         if held.borrow().is_some() {
             return;

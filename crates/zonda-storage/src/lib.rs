@@ -60,7 +60,7 @@ pub use open::{
 };
 pub use sidecars::{
     FoundSidecar, Sidecar, SidecarForReader, Sidecars, has_no_descriptor, has_no_room,
-    takes_no_files, write_journal,
+    has_no_room_in_file, takes_no_files, write_journal,
 };
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{

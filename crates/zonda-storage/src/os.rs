@@ -395,6 +395,32 @@ impl Fd {
         Ok(Mapping { bytes, lease })
     }
 
+    /// Whether this open file is the only one of its file: the system gives nobody a write lease of it otherwise. It is given back at
+    /// once; whoever opens the file meanwhile waits so long.
+    pub(crate) fn is_opened_once(&self) -> Result<bool, Errno> {
+        // SAFETY: fcntl takes no pointer in this call. Its signal is one that does nothing, as in `map`.
+        retry(|| unsafe { libc::fcntl(self.0, F_SETSIG, libc::SIGURG) })?;
+        // SAFETY: as above.
+        match retry(|| unsafe { libc::fcntl(self.0, libc::F_SETLEASE, libc::F_WRLCK) }) {
+            Err(Errno(libc::EAGAIN)) => return Ok(false),
+            got => got?,
+        };
+        // SAFETY: as above.
+        retry(|| unsafe { libc::fcntl(self.0, libc::F_SETLEASE, libc::F_UNLCK) })?;
+        Ok(true)
+    }
+
+    /// Bytes of the device that the file has.
+    pub(crate) fn bytes_taken(&self) -> Result<u64, Errno> {
+        let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
+        retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
+        // SAFETY: fstat returned success, so it filled the structure.
+        let blocks = unsafe { stat.assume_init() }.st_blocks;
+        // In blocks of 512 bytes, whatever the device has.
+        Ok(u64::try_from(blocks).unwrap_or(0).saturating_mul(512))
+    }
+
     /// The path that the file has now, by `/proc`.
     pub(crate) fn path_now(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/self/fd/{}", self.0)).ok()
@@ -453,6 +479,8 @@ pub(crate) struct Status {
     pub(crate) kind: FileKind,
     /// No other hard link to it.
     pub(crate) only_name: bool,
+    /// It has none any more.
+    pub(crate) is_removed: bool,
     /// The rights, without the kind.
     pub(crate) mode: libc::mode_t,
     /// User and group.
@@ -483,6 +511,7 @@ impl Status {
                 _ => FileKind::Other,
             },
             only_name: stat.st_nlink == 1,
+            is_removed: stat.st_nlink == 0,
             mode: stat.st_mode & 0o7777,
             owner: (stat.st_uid, stat.st_gid),
         }

@@ -201,6 +201,12 @@ pub fn has_no_room(errno: i32) -> bool {
     matches!(errno, libc::ENOSPC | libc::EDQUOT)
 }
 
+/// Whether an `errno` means that, or that no file of this process may be so long.
+#[must_use]
+pub fn has_no_room_in_file(errno: i32) -> bool {
+    has_no_room(errno) || errno == libc::EFBIG
+}
+
 /// Whether an `errno` means that there may be no more open files. The program need not be able to close
 /// one: all that it has may be waiting for this commit.
 #[must_use]
@@ -347,10 +353,13 @@ impl InFolder {
     ) -> Result<Option<FoundSidecar>, StorageError> {
         let path = which.of(&self.path);
         let found = acting::open(&path, &self.file.fd, also, self.file.level())?;
-        Ok(found.map(|file| FoundSidecar {
-            in_use: !file.fd.try_lock(),
-            storage: Arc::new(file.asking_close()),
-        }))
+        let Some(file) = found else { return Ok(None) };
+        let in_use = !file.fd.try_lock();
+        // Its writer lived until now, and has removed it.
+        if !in_use && file.fd.status().is_ok_and(|status| status.is_removed) {
+            return Ok(None);
+        }
+        Ok(Some(FoundSidecar { in_use, storage: Arc::new(file.asking_close()) }))
     }
 
     fn remove_at(path: &Path) -> Result<(), StorageError> {

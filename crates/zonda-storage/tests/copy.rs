@@ -79,3 +79,26 @@ fn what_was_cut_off_is_not_made_up() {
     // A file that may not be written.
     assert_eq!(from.copy_from(100, &to, 0, 1000), 0);
 }
+
+#[test]
+fn who_has_a_file_open_and_holes_are_known() {
+    for folder in [Path::new("/dev/shm"), &std::env::temp_dir()] {
+        if !folder.is_dir() {
+            println!("{} is not there: skipped", folder.display());
+            continue;
+        }
+        let folder = tempfile::tempdir_in(folder).unwrap();
+        let path = folder.path().join("x");
+        let file = File::open(&path, true, Create::Exclusive, SyncLevel::None).unwrap();
+        file.write_at(0, &[1; 100_000]).unwrap();
+        file.sync().unwrap();
+        assert!(file.is_without_holes());
+        assert!(file.is_opened_once() && file.is_opened_once());
+        let reader = File::open_read(&path).unwrap();
+        assert!(!file.is_opened_once());
+        drop(reader);
+        assert!(file.is_opened_once());
+        file.write_at(LEN as u64, &[1]).unwrap();
+        assert!(!file.is_without_holes());
+    }
+}

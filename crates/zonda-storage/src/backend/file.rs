@@ -29,6 +29,8 @@ pub struct File {
     writable: bool,
     /// The process that opened it.
     pid: u32,
+    /// Forks before that.
+    forks: u64,
     level: SyncLevel,
     /// Bytes written since the device was last set to work.
     waiting: AtomicU64,
@@ -105,6 +107,7 @@ impl File {
             path: Arc::from(path),
             writable,
             pid: zonda_runtime::fork::process_id(),
+            forks: zonda_runtime::fork::count(),
             level,
             waiting: AtomicU64::new(0),
             syncs: Syncs::default(),
@@ -293,6 +296,19 @@ impl File {
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
         matches!(self.fd.file_system(), Ok(layout::TMPFS | layout::RAMFS))
+    }
+
+    /// Whether the file has the room of all its bytes. It may have holes in spite of that where the system takes room in large pages.
+    #[must_use]
+    pub fn is_without_holes(&self) -> bool {
+        matches!((self.fd.bytes_taken(), self.fd.len()), (Ok(taken), Ok(len)) if taken >= len)
+    }
+
+    /// Whether nobody else has the file open or mapped, as far as the system says so: no other process, not this one a second time, and
+    /// no child that was forked since it was opened.
+    #[must_use]
+    pub fn is_opened_once(&self) -> bool {
+        self.forks == zonda_runtime::fork::count() && self.fd.is_opened_once().unwrap_or(false)
     }
 
     /// Copies `len` bytes at `from_at` of another file to `at`, by the kernel unless it is dearer there: how many, from the first on. What

@@ -89,6 +89,10 @@ pub(crate) fn open(
         }
         opened => opened.map_err(|errno| open_error(path, errno))?,
     };
+    // Whoever it belonged to is done with it.
+    if status.is_removed {
+        return Ok(None);
+    }
     // The file may have been exchanged since it was looked at; an open one cannot be.
     trusted.check(path, &status)?;
     Ok(Some(File::of_fd(fd, path, writable, level)))
