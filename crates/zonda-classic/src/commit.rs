@@ -150,11 +150,12 @@ impl Base {
             return Ok(false);
         }
         let sidecars = self.sidecars.as_ref();
-        // Others that share the file must find it under their descriptors, and a copy of much that
-        // stays would cost more than it saves.
+        // Others that share the file must find it under their descriptors. A copy of much that stays would cost more
+        // than it saves, unless somebody reads the file now, who would find other bytes in the places that he knows.
+        let is_read = || storage.plain_file().is_some_and(File::is_opened_by_others);
         let copier = sidecars.filter(|neighbours| {
             !self.share
-                && moved.saturating_mul(4) >= stored
+                && (moved.saturating_mul(4) >= stored || is_read())
                 && neighbours.replaceable()
                 // A device without room for the copy is not filled with half of it first.
                 && neighbours.room().is_none_or(|room| room >= state.header.file_len(n_records))

@@ -10,6 +10,7 @@ use crate::error::Op;
 use crate::neighbour::acting;
 use crate::neighbour::{Refusal, forget, open_at_once, warn_once};
 use crate::os::{Errno, Fd, Status};
+use crate::tuning::{LOCK_PAUSE, LOCK_TRIES};
 use crate::{Storage, StorageError, SyncLevel};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -269,7 +270,13 @@ impl Sidecars for InFolder {
         let made = acting::make(&path, self.file.level())?;
         // A copy is asked when it takes the file's name.
         let made = if which == Sidecar::Journal { made.asking_close() } else { made };
-        made.fd.try_lock();
+        // A reader that looks at it in this moment has the lock; without the lock others would take its writer for dead.
+        for _ in 0..LOCK_TRIES {
+            if made.fd.try_lock() {
+                break;
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
         let rights = acting::take_rights(&made.fd, &self.file.fd);
         if which == Sidecar::Copy {
             // A journal exists for a moment only and need not belong to the same user.

@@ -241,3 +241,10 @@ pub(crate) const TOLD_LOT_BYTES: u64 = 16 << 20;
 
 /// The most ranges that are told at a time: a list of 128 KiB. Rows: `bench/remote.py`.
 pub(crate) const TOLD_LOT_RANGES: usize = 8192;
+
+/// How often a writer asks for the lock of a journal or copy that it has just made: a reader that looks at it has the lock for a moment. No row:
+/// it decides how long somebody who does not give it back holds up a commit.
+pub(crate) const LOCK_TRIES: u32 = 1000;
+
+/// How long it waits in between. No row: as above.
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(2);

@@ -105,3 +105,39 @@ fn where_no_journal_can_be_it_is_copied() {
     check(&open(&path));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// Also on a disk, where only a tenth of the file moves.
+#[test]
+fn a_reader_keeps_records_that_move() {
+    const N: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.nc");
+    let file = Dataset::create(&path, &CreateOptions::default()).expect("create");
+    let x = file.def_dim(b"x", LEN).expect("def_dim");
+    let time = file.def_dim(b"time", 0).expect("def_dim");
+    let double = ExtType::Double.nc_type();
+    file.def_var(b"fixed", double, &[x.0]).expect("def_var");
+    let records = file.def_var(b"records", double, &[time.0]).expect("def_var");
+    file.enddef(Reserve::Default).expect("enddef");
+    put(&file, VarId(0), &[0], &[LEN], &values()).expect("put");
+    let own: Vec<f64> = (0..N).map(|i| i as f64).collect();
+    put(&file, records, &[0], &[N], &own).expect("put");
+    file.close().expect("close");
+    drop(file);
+    let grow = |name: &[u8]| {
+        let before = fs::metadata(&path).unwrap().ino();
+        let options = OpenOptions { write: true, ..OpenOptions::default() };
+        let file = Dataset::open(&path, &options).expect("open");
+        file.redef().expect("redef");
+        file.def_var(name, double, &[time.0]).expect("def_var");
+        file.enddef(Reserve::Default).expect("enddef");
+        file.close().expect("close");
+        fs::metadata(&path).unwrap().ino() != before
+    };
+    assert!(!grow(b"first"), "nobody reads it: little of it moves in place");
+    let reader = open(&path);
+    assert!(grow(b"second"), "records moved under the reader");
+    for file in [&reader, &open(&path)] {
+        assert_eq!(get(file, records, &[0], &[N]).expect("get"), own);
+    }
+}

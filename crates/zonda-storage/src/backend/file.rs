@@ -311,6 +311,12 @@ impl File {
         self.forks == zonda_runtime::fork::count() && self.fd.is_opened_once().unwrap_or(false)
     }
 
+    /// Whether the system says that somebody else has the file open: another process, or this one a second time. False where it cannot say.
+    #[must_use]
+    pub fn is_opened_by_others(&self) -> bool {
+        self.fd.is_opened_once() == Ok(false)
+    }
+
     /// Copies `len` bytes at `from_at` of another file to `at`, by the kernel unless it is dearer there: how many, from the first on. What
     /// is left, because the kernel cannot do so for these files or there was an error, the caller moves himself, and finds the error. Holes
     /// stay holes.
