@@ -76,11 +76,51 @@ pub(crate) fn new_record_vars_alone(
     first: usize,
     n_records: u64,
 ) -> Result<(), ClassicError> {
-    let record_len = header.layout.record_len;
-    let parts = record_parts(header, first)?;
-    if parts.is_empty() || record_len > FILLED_AMONG_RECORD_BYTES {
+    if header.layout.record_len > FILLED_AMONG_RECORD_BYTES {
         return new_record_vars(storage, header, first, n_records);
     }
+    among_records(storage, header, &record_parts(header, first)?, n_records)
+}
+
+/// Has zeros in the first `stored` bytes of a file where variables from number `first` on lie that are not filled: something else lay there.
+pub(crate) fn unfilled_record_vars(
+    storage: &dyn Storage,
+    header: &Header,
+    first: usize,
+    n_records: u64,
+    stored: u64,
+) -> Result<(), ClassicError> {
+    let layout = &header.layout;
+    let unfilled = header.vars.iter().enumerate().skip(first);
+    let unfilled = unfilled.filter(|(_, var)| var.is_record() && var.no_fill);
+    let parts: Vec<RecordPart> = unfilled
+        .map(|(index, var)| (index, var.begin, var.padded_bytes().min(layout.record_len), vec![0]))
+        .collect();
+    let n_stored = stored.saturating_sub(layout.begin_rec).div_ceil(layout.record_len.max(1));
+    let n_records = n_records.min(n_stored);
+    if layout.record_len <= FILLED_AMONG_RECORD_BYTES {
+        return among_records(storage, header, &parts, n_records);
+    }
+    for record in 0..n_records {
+        let offset = record.saturating_mul(layout.record_len);
+        for (_, begin, len, element) in &parts {
+            storage.fill_at(begin.saturating_add(offset), *len, element)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts parts of all records among what they have, many records at a time.
+fn among_records(
+    storage: &dyn Storage,
+    header: &Header,
+    parts: &[RecordPart],
+    n_records: u64,
+) -> Result<(), ClassicError> {
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let record_len = header.layout.record_len;
     let at_once = (FILL_BLOCK_BYTES as u64).checked_div(record_len).unwrap_or(0).max(1);
     let record_bytes = usize::try_from(record_len).map_err(|_| RECORD)?;
     let (mut record, mut block) = (0, Vec::new());
@@ -91,7 +131,7 @@ pub(crate) fn new_record_vars_alone(
         memory::resize(&mut block, len, 0)?;
         read_or_zeros(storage, at, &mut block)?;
         for bytes in block.chunks_exact_mut(record_bytes.max(1)) {
-            for (_, begin, len, element) in &parts {
+            for (_, begin, len, element) in parts {
                 let from = begin.checked_sub(header.layout.begin_rec);
                 let from = from.and_then(|from| usize::try_from(from).ok()).ok_or(RECORD)?;
                 let len = usize::try_from(*len).map_err(|_| RECORD)?;

@@ -217,9 +217,16 @@ impl Move {
             slots.write(self.next, &mut [0; SLOT_FIXED])?;
         }
         let header = encode_header(&self.target, self.n_records)?;
-        clear_gaps(storage, &self.target, header.len() as u64..self.runs.stored)?;
+        let stored = self.runs.stored;
+        clear_gaps(storage, &self.target, self.n_old_vars, header.len() as u64..stored)?;
+        let (n_old, n_records) = (self.n_old_vars, self.n_records);
+        fill::unfilled_record_vars(storage, &self.target, n_old, n_records, stored)?;
         fill::new_fixed_vars(storage, &self.target, self.n_old_vars)?;
         fill::new_record_vars_alone(storage, &self.target, self.n_old_vars, self.n_records)?;
+        let full = self.target.file_len(self.n_records);
+        if storage.len()? < full {
+            storage.set_len(full)?;
+        }
         storage.barrier()?;
         storage.write_at(0, &header)?;
         storage.sync()?;
@@ -356,14 +363,19 @@ fn part_of_mut(
     span.get_mut(range_of(at, begin, len)?).ok_or(BATCH)
 }
 
-/// Has zeros in `within` where no variable is, as a file that is made anew has them there: what lay there has moved.
+/// Has zeros in `within` where no variable is, or one from number `n_old_vars` on that is not filled, as a file that is made anew has them there:
+/// what lay there has moved.
 fn clear_gaps(
     storage: &dyn Storage,
     target: &Header,
+    n_old_vars: usize,
     within: std::ops::Range<u64>,
 ) -> Result<(), ClassicError> {
-    let fixed = target.vars.iter().filter(|var| !var.is_record());
-    let mut parts: Vec<(u64, u64)> = fixed.map(|var| (var.begin, var.padded_bytes())).collect();
+    let is_kept =
+        |index: usize, var: &Var| !var.is_record() && (index < n_old_vars || !var.no_fill);
+    let fixed = target.vars.iter().enumerate().filter(|(index, var)| is_kept(*index, var));
+    let mut parts: Vec<(u64, u64)> =
+        fixed.map(|(_, var)| (var.begin, var.padded_bytes())).collect();
     if target.layout.n_record_vars > 0 {
         parts.push((target.layout.begin_rec, u64::MAX));
     }

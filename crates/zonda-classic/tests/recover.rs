@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use zonda_classic::{ClassicFile, JournalRecovery, Reserve, Version, recover};
 use zonda_format::FormatError as _;
 use zonda_format::{
-    Access, AttPut, Destination, Dispatch, DispatchWrite, GroupId, Transfer, Values,
+    Access, AttPut, Destination, Dispatch, DispatchWrite, FillMode, GroupId, Transfer, Values,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
@@ -180,6 +180,8 @@ enum Redefinition {
     FixedVar,
     /// The same, which takes more than all that there was.
     WideVar,
+    /// One of each, which are not filled.
+    UnfilledVars,
 }
 
 /// Elements of a variable, of each record of one with records.
@@ -234,6 +236,13 @@ fn redefine(folder: &Folder, what: Redefinition) -> zonda_format::Result<()> {
         Redefinition::FixedVar => {
             file.def_var(GroupId::ROOT, b"more", ExtType::Double.nc_type(), &[1])?;
         }
+        Redefinition::UnfilledVars => {
+            let was = file.set_fill(FillMode::NoFill)?;
+            assert_eq!(was, FillMode::Fill);
+            let double = ExtType::Double.nc_type();
+            file.def_var(GroupId::ROOT, b"more", double, &[1])?;
+            file.def_var(GroupId::ROOT, b"most", double, &[0, 1])?;
+        }
         Redefinition::WideVar => {
             let y = file.def_dim(GroupId::ROOT, b"y", 900)?;
             file.def_var(GroupId::ROOT, b"more", ExtType::Double.nc_type(), &[y.0])?;
@@ -276,6 +285,7 @@ fn a_writer_may_die_at_any_change() {
         (120, Redefinition::Attribute(3000), false),
         (6, Redefinition::RecordVar, false),
         (6, Redefinition::FixedVar, false),
+        (6, Redefinition::UnfilledVars, false),
         (120, Redefinition::RecordVar, false),
     ];
     let cases = cases.map(|(n_vars, what, room)| (n_vars, WIDTH, what, room));
@@ -284,6 +294,7 @@ fn a_writer_may_die_at_any_change() {
         (3, NARROW, Redefinition::Attribute(9000), false),
         (2, NARROW, Redefinition::RecordVar, false),
         (3, NARROW, Redefinition::WideVar, false),
+        (3, NARROW, Redefinition::UnfilledVars, false),
         (40, NARROW, Redefinition::Attribute(80_000), false),
     ];
     let mut kinds = BTreeMap::new();

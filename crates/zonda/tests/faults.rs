@@ -414,10 +414,11 @@ fn trouble_that_stays_is_reported_at_the_latest_by_close() {
 #[test]
 fn an_interrupted_move_goes_on_where_it_stopped() {
     const N: usize = 160_000;
-    let session = |plan: FaultPlan| {
+    let session = |width: usize, plan: FaultPlan| {
         let (base, fault, file) = setup(STACKS[0], Format::Cdf2);
         let x = file.def_dim(b"x", N).expect("def_dim");
         let time = file.def_dim(b"time", 0).expect("def_dim");
+        let y = file.def_dim(b"y", width).expect("def_dim");
         file.def_var(b"first", ExtType::Double.nc_type(), &[x.0]).expect("def_var");
         file.def_var(b"one", ExtType::Short.nc_type(), &[time.0]).expect("def_var");
         file.enddef(Reserve::Default).expect("enddef");
@@ -426,7 +427,7 @@ fn an_interrupted_move_goes_on_where_it_stopped() {
         file.redef().expect("redef");
         int(&file, VarId::GLOBAL, b"long", &[1; 300]).expect("put_att");
         // A second record variable changes the length of records.
-        file.def_var(b"two", ExtType::Double.nc_type(), &[time.0]).expect("def_var");
+        file.def_var(b"two", ExtType::Double.nc_type(), &[time.0, y.0]).expect("def_var");
         fault.arm(plan);
         let mut failed = false;
         if let Err(error) = file.enddef(Reserve::Default) {
@@ -442,7 +443,7 @@ fn an_interrupted_move_goes_on_where_it_stopped() {
             assert_eq!(get(file, VarId(0), &[0], &[N]).expect("get"), ramp(N, 0), "{plan}");
             assert_eq!(shape(file, VarId(1)), [100]);
             assert_eq!(get(file, VarId(1), &[0], &[100]).expect("get"), ramp(100, 0), "{plan}");
-            let filled = get(file, VarId(2), &[0], &[100]).expect("get");
+            let filled = get(file, VarId(2), &[0, 0], &[100, width]).expect("get");
             assert!(filled.iter().all(|v| *v > 9.9e36), "{plan}: {filled:?}");
             if failed {
                 let filled = get(file, VarId(3), &[0], &[N]).expect("get");
@@ -456,14 +457,17 @@ fn an_interrupted_move_goes_on_where_it_stopped() {
         fault.seen()
     };
     let watched = Watched::Write;
-    let total = session(FaultPlan { watched, ..NEVER });
-    assert!(total > 200, "{total}");
-    // The moves of 100 records are alike, those of the blocks before them follow; then the fills.
-    let some =
-        (1..=total).filter(|n| *n < 4 || n % 80 == 0 || (98..108).contains(n) || n + 4 > total);
-    for nth in some {
-        for kind in [InjectedFault::Eio, InjectedFault::Short] {
-            session(FaultPlan { watched, nth, onwards: false, kind });
+    // Records that lie close together move together, others one by one.
+    for (width, least) in [(1, 4), (600, 100)] {
+        let total = session(width, FaultPlan { watched, ..NEVER });
+        assert!((least..2 * least + 50).contains(&total), "{width}: {total}");
+        // The moves of 100 records are alike, those of the blocks before them follow; then the fills.
+        let some =
+            (1..=total).filter(|n| *n < 4 || n % 40 == 0 || (98..108).contains(n) || n + 4 > total);
+        for nth in some {
+            for kind in [InjectedFault::Eio, InjectedFault::Short] {
+                session(width, FaultPlan { watched, nth, onwards: false, kind });
+            }
         }
     }
 }

@@ -329,7 +329,7 @@ impl File {
         // different parts of a page. Others may copy without the bytes coming here.
         let is_dearer = match self.fd.file_system() {
             Ok(layout::TMPFS | layout::EXT4) => true,
-            Ok(layout::XFS | layout::BTRFS) => (at ^ from_at) % BLOCK_BYTES != 0,
+            Ok(layout::XFS | layout::BTRFS) => !(at ^ from_at).is_multiple_of(BLOCK_BYTES),
             _ => false,
         };
         let mut block = Vec::new();
