@@ -245,6 +245,10 @@ def test_pickle_copy_and_tokens(path, data):
 
 
 def test_closed_datasets_give_their_file_back(path):
+    import gc
+
+    # What tests before this one left to the collector.
+    gc.collect()
     before = _open_files()
     ds = xr.open_dataset(path, engine="zonda")
     assert _open_files() == before + 1
@@ -254,8 +258,6 @@ def test_closed_datasets_give_their_file_back(path):
     ds.close()
     ds = xr.open_dataset(path, engine="zonda", cache=False)
     del ds
-    import gc
-
     gc.collect()
     assert _open_files() == before
 
