@@ -271,7 +271,7 @@ fn close_together(
 ) -> (usize, u64, u64) {
     let Some(first) = pieces.first() else { return (0, 0, 0) };
     let end = place(first).saturating_add(first.len as u64);
-    let (mut n, mut begin) = (1, place(first));
+    let (mut n, mut begin) = (1usize, place(first));
     for piece in pieces.get(1..).unwrap_or_default() {
         let gap = begin.checked_sub(place(piece).saturating_add(piece.len as u64));
         let is_close = gap.is_some_and(|gap| gap <= PIECE_GAP_BYTES)
@@ -279,7 +279,7 @@ fn close_together(
         if !is_close || !joins(piece) {
             break;
         }
-        (n, begin) = (n + 1, place(piece));
+        (n, begin) = (n.saturating_add(1), place(piece));
     }
     (n, begin, end)
 }

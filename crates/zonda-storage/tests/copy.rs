@@ -24,7 +24,7 @@ fn source(path: &Path) -> Vec<u8> {
 fn a_copy_has_the_bytes_and_the_holes() {
     for folder in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         if !folder.is_dir() {
-            println!("{} is not there: skipped", folder.display());
+            eprintln!("skipped: {} is not there", folder.display());
             continue;
         }
         let folder = tempfile::tempdir_in(folder).unwrap();
@@ -84,7 +84,7 @@ fn what_was_cut_off_is_not_made_up() {
 fn who_has_a_file_open_and_holes_are_known() {
     for folder in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         if !folder.is_dir() {
-            println!("{} is not there: skipped", folder.display());
+            eprintln!("skipped: {} is not there", folder.display());
             continue;
         }
         let folder = tempfile::tempdir_in(folder).unwrap();
