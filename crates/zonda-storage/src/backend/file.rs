@@ -311,10 +311,20 @@ impl File {
         self.forks == zonda_runtime::fork::count() && self.fd.is_opened_once().unwrap_or(false)
     }
 
-    /// Whether the system says that somebody else has the file open: another process, or this one a second time. False where it cannot say.
+    /// Whether the system says that somebody else has the file open: another process, or this one a second time. False where it cannot say, as on
+    /// file systems of other machines, which refuse leases for reasons of their own.
     #[must_use]
     pub fn is_opened_by_others(&self) -> bool {
-        self.fd.is_opened_once() == Ok(false)
+        const LOCAL: [u64; 6] = [
+            layout::TMPFS,
+            layout::RAMFS,
+            layout::EXT4,
+            layout::XFS,
+            layout::BTRFS,
+            layout::OVERLAYFS,
+        ];
+        let is_local = self.fd.file_system().is_ok_and(|kind| LOCAL.contains(&kind));
+        is_local && self.fd.is_opened_once() == Ok(false)
     }
 
     /// Copies `len` bytes at `from_at` of another file to `at`, by the kernel unless it is dearer there: how many, from the first on. What

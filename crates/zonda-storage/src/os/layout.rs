@@ -15,6 +15,7 @@ pub(crate) const RAMFS: u64 = 0x8584_58F6;
 pub(crate) const EXT4: u64 = 0xEF53;
 pub(crate) const XFS: u64 = 0x5846_5342;
 pub(crate) const BTRFS: u64 = 0x9123_683E;
+pub(crate) const OVERLAYFS: u64 = 0x794C_7630;
 
 impl Fd {
     /// Makes a file of a Lustre file system that has no layout yet, for reading and writing. It must not exist.
